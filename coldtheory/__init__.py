@@ -1,0 +1,2 @@
+from .tasks import make_tasks, from_optima
+from .simulate import simulate

@@ -1,0 +1,132 @@
+"""Batches of quadratic losses, the world in which every statement of the paper can be computed.
+
+    phi_t(w) = 1/2 (w - a_t)' H_t (w - a_t) + c_t,   t = 1..T,   H_t positive semidefinite, c_t >= 0
+
+`H_t = h_t I` (isotropic, the fast path) is stored as the number h_t, any other H_t as a matrix.
+Leading axes, written `...`, are independent streams of tasks (one a seed).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import ColdError
+
+Array = NDArray[np.float64]
+
+_PSD_RTOL = 1e-10  # eigenvalues of a PSD matrix are computed to about d * 2.2e-16 of the largest
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratics:
+    """T quadratic losses: `optima` (..., T, d), `hessians` (..., T) or (..., T, d, d), `offsets` (..., T).
+
+    >>> phi = Quadratics.of([[0.0], [2.0]])
+    >>> phi.values(np.array([[1.0]]))          # both losses at w = 1
+    array([[0.5, 0.5]])
+    """
+
+    optima: Array
+    hessians: Array
+    offsets: Array
+
+    @staticmethod
+    def of(optima: ArrayLike, hessians: ArrayLike | None = None, offsets: ArrayLike | None = None) -> Quadratics:
+        """Validated losses; `hessians` may be None (identity), numbers h_t, or matrices H_t."""
+        a = _finite("optima", optima)
+        if a.ndim < 2 or 0 in a.shape:
+            raise ColdError(f"optima must have shape (T, d) or (streams, T, d) with T, d >= 1, got {a.shape}")
+        lead, d = a.shape[:-1], a.shape[-1]
+        h = np.ones(lead) if hessians is None else _finite("Hessians", hessians)
+        if h.ndim >= 2 and h.shape[-2:] == (d, d) and (h.ndim >= 3 or lead != (d, d)):
+            h = np.broadcast_to(h, (*lead, d, d))
+            _check_psd(h)
+        else:
+            try:
+                h = np.broadcast_to(h, lead)
+            except ValueError:
+                raise ColdError(
+                    f"Hessians must have shape {lead} (numbers) or {(*lead, d, d)} (matrices), got {h.shape}"
+                ) from None
+            if (h < 0).any():
+                raise ColdError("Hessians must be positive semidefinite: a negative curvature was given")
+        c = np.zeros(lead) if offsets is None else np.broadcast_to(_finite("offsets", offsets), lead)
+        if (c < 0).any():
+            raise ColdError("offsets must be >= 0: the theorems need non-negative losses")
+        return Quadratics(a, np.ascontiguousarray(h), np.ascontiguousarray(c))
+
+    @property
+    def T(self) -> int:
+        return int(self.optima.shape[-2])
+
+    @property
+    def d(self) -> int:
+        return int(self.optima.shape[-1])
+
+    @property
+    def isotropic(self) -> bool:
+        return self.hessians.ndim == self.optima.ndim - 1
+
+    @cached_property
+    def smoothness(self) -> Array:
+        """The constant L (or l) of Assumption `assump:smoothness`: the largest curvature, shape (...)."""
+        if self.isotropic:
+            return np.asarray(self.hessians.max(axis=-1))
+        return np.asarray(np.linalg.eigvalsh(self.hessians)[..., -1].max(axis=-1))
+
+    def gradients(self, w: Array) -> Array:
+        """grad phi_k(w_s) for every pair: w (..., n, d) -> (..., n, T, d)."""
+        gap = w[..., :, None, :] - self.optima[..., None, :, :]
+        if self.isotropic:
+            return np.asarray(self.hessians[..., None, :, None] * gap)
+        return np.einsum("...kij,...skj->...ski", self.hessians, gap)
+
+    def values(self, w: Array) -> Array:
+        """phi_k(w_s) for every pair: w (..., n, d) -> (..., n, T)."""
+        gap = w[..., :, None, :] - self.optima[..., None, :, :]
+        return np.asarray(0.5 * np.vecdot(gap, self.gradients(w)) + self.offsets[..., None, :])
+
+    def at(self, w: Array) -> Array:
+        """phi_t(w_t), each loss at its own point: w (..., T, d) -> (..., T)."""
+        gap = w - self.optima
+        return np.asarray(0.5 * np.vecdot(gap, self.gradients_at(w)) + self.offsets)
+
+    def gradients_at(self, w: Array) -> Array:
+        """grad phi_t(w_t), each loss at its own point: w (..., T, d) -> (..., T, d)."""
+        gap = w - self.optima
+        if self.isotropic:
+            return np.asarray(self.hessians[..., None] * gap)
+        return np.asarray(np.matvec(self.hessians, gap))
+
+    def matrices(self) -> Array:
+        """The Hessians as matrices (..., T, d, d), whatever their storage."""
+        if self.isotropic:
+            return np.asarray(self.hessians[..., None, None] * np.eye(self.d))
+        return self.hessians
+
+    def __getitem__(self, index: object) -> Quadratics:
+        """The losses along the first axis (a stream, or a slice of streams)."""
+        return Quadratics(self.optima[index], self.hessians[index], self.offsets[index])  # type: ignore[index]
+
+
+def _finite(what: str, values: ArrayLike) -> Array:
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ColdError(f"{what} must be numbers in a rectangular array") from None
+    if not np.isfinite(array).all():
+        bad = np.argwhere(~np.isfinite(array))[0].tolist()
+        raise ColdError(f"{what} must be finite: entry {bad} is {array[tuple(bad)]}")
+    return array
+
+
+def _check_psd(h: Array) -> None:
+    scale = np.abs(h).max() if h.size else 0.0
+    if np.abs(h - h.swapaxes(-1, -2)).max(initial=0.0) > _PSD_RTOL * scale:
+        raise ColdError("Hessians must be symmetric")
+    if np.linalg.eigvalsh(h).min(initial=0.0) < -_PSD_RTOL * scale:
+        raise ColdError("Hessians must be positive semidefinite: a negative eigenvalue was found")

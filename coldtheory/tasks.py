@@ -1,0 +1,286 @@
+"""What the world does: streams of quadratic tasks.
+
+LOW and HIGH are the two regimes of the paper's section "Theoretical Validation"
+(`subsec:exp_theoryvalidation`); CONFLICT is ours, since in the paper's two the queue has next to no
+effect. A stream depends on (seed, regime) alone: every V, delta and eta sees the same tasks, and a
+longer stream begins with the noise of a shorter one. All sums that make a stream run in a fixed
+order, so that it is the same on every machine.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .errors import ColdError, unknown_name
+from .quadratics import Array, Quadratics
+
+
+@dataclass(frozen=True, eq=False)
+class Tasks:
+    """A stream of tasks, or a batch of streams.
+
+    `phi` holds the losses Phi_t, `phi_hat` those that the memory sees, hatPhi_t; both have the same
+    leading axes. `config` says what made them.
+    """
+
+    phi: Quadratics
+    phi_hat: Quadratics
+    name: str = "own"
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def T(self) -> int:
+        return self.phi.T
+
+    @property
+    def d(self) -> int:
+        return self.phi.d
+
+    @property
+    def streams(self) -> tuple[int, ...]:
+        """The shape of the leading axes: () for one stream, (S,) for S seeds."""
+        return self.phi.optima.shape[:-2]
+
+    def __getitem__(self, index: object) -> Tasks:
+        phi = self.phi[index]
+        hat = phi if self.phi_hat is self.phi else self.phi_hat[index]
+        return Tasks(phi, hat, self.name, self.config)
+
+
+def from_optima(
+    optima: ArrayLike,
+    hessians: ArrayLike | None = None,
+    *,
+    memory_optima: ArrayLike | None = None,
+    memory_hessians: ArrayLike | None = None,
+    name: str = "own",
+) -> Tasks:
+    """Tasks with given optima (T, d) or (S, T, d); the memory sees the same losses unless told.
+
+    >>> from_optima([[0.0], [1.0], [0.0]]).T
+    3
+    """
+    phi = Quadratics.of(optima, hessians)
+    if memory_optima is None and memory_hessians is None:
+        return Tasks(phi, phi, name)
+    hat = Quadratics.of(
+        phi.optima if memory_optima is None else memory_optima,
+        phi.hessians if memory_hessians is None else memory_hessians,
+    )
+    if hat.optima.shape != phi.optima.shape:
+        raise ColdError(f"memory optima have shape {hat.optima.shape}, the tasks' optima {phi.optima.shape}")
+    if hat.isotropic != phi.isotropic:  # one representation for both keeps every formula single
+        phi = Quadratics(phi.optima, phi.matrices(), phi.offsets)
+        hat = Quadratics(hat.optima, hat.matrices(), hat.offsets)
+    return Tasks(phi, hat, name)
+
+
+def as_tasks(tasks: Tasks | ArrayLike) -> Tasks:
+    """Whatever a user may hand over as tasks: `Tasks`, or a plain array of optima."""
+    return tasks if isinstance(tasks, Tasks) else from_optima(tasks)
+
+
+# ---------------------------------------------------------------------------------------------------
+# Regimes
+
+
+def low(seed: int, *, T: int = 150, d: int = 25, c1: float = 0.09, c2: float = 0.0004) -> Array:
+    """LOW, near-IID: w*_t = w_base + eps_t, w_base ~ N(0, c1 I), eps_t ~ N(0, c2 I). Shape (T, d)."""
+    return _base(seed, "low", d, c1) + _noise(seed, "low", T, d, c2)
+
+
+def high(
+    seed: int, *, T: int = 150, d: int = 25, c1: float = 0.09, c2: float = 0.0064, drift: float = 0.8
+) -> Array:
+    """HIGH, drifting: w*_t = w_base + (t/T) * drift * v + xi_t with v a random unit vector. Shape (T, d)."""
+    t = np.arange(1, T + 1)[:, None]
+    way = t / T * drift * _direction(seed, "high", d)
+    return _base(seed, "high", d, c1) + way + _noise(seed, "high", T, d, c2)
+
+
+def conflict(
+    seed: int,
+    *,
+    T: int = 150,
+    d: int = 25,
+    c1: float = 0.09,
+    c2: float = 0.0064,
+    separation: float = 40.0,
+    block: int = 25,
+) -> Array:
+    """CONFLICT: two kinds of task, `separation` apart, that take turns in blocks of `block` tasks.
+
+    w*_t = w_base +- (separation/2) * v + xi_t, the sign switching every `block` tasks: each kind keeps
+    returning, and whatever is learnt for one undoes the other. Here the queue matters. Shape (T, d).
+    """
+    if block < 1:
+        raise ColdError(f"block must be at least 1, got {block}")
+    side = 1.0 - 2.0 * ((np.arange(T) // block) % 2)
+    way = side[:, None] * (0.5 * separation) * _direction(seed, "conflict", d)
+    return _base(seed, "conflict", d, c1) + way + _noise(seed, "conflict", T, d, c2)
+
+
+REGIMES: dict[str, Callable[..., Array]] = {"low": low, "high": high, "conflict": conflict}
+
+
+def make_tasks(
+    regime: str,
+    seeds: int | Iterable[int] = 0,
+    *,
+    n: int | None = None,
+    m: int | None = None,
+    spread: float = 0.3,
+    **constants: Any,
+) -> Tasks:
+    """Tasks of a regime: one stream for a seed, a batch (S, T, d) for several.
+
+    With `n`, the tasks are *sampled*: task t has n points around its centre w*_t (s.d. `spread` a
+    coordinate), Phi_t is their mean quadratic loss, and hatPhi_t that of `m` of them, drawn uniformly
+    without replacement (all of them if `m` is None). The m points of a smaller memory are among those
+    of a larger one, so that memory sizes are compared on nested memories.
+
+    >>> make_tasks("high", seeds=range(3), T=10).phi.optima.shape
+    (3, 10, 25)
+    """
+    if regime not in REGIMES:
+        raise unknown_name("regime", regime, REGIMES)
+    _check_constants(regime, constants)
+    one = isinstance(seeds, (int, np.integer))
+    seed_list = [int(seeds)] if one else [int(s) for s in seeds]  # type: ignore[union-attr,arg-type]
+    if not seed_list or min(seed_list) < 0:
+        raise ColdError("seeds must be one or more non-negative whole numbers")
+    centres = np.stack([REGIMES[regime](s, **constants) for s in seed_list])
+    config = {"regime": regime, **constants}
+    if n is None:
+        if m is not None:
+            raise ColdError("a memory size m needs sampled tasks: give the number of points n too")
+        phi = hat = Quadratics.of(centres)
+    else:
+        config |= {"n": n, "m": m, "spread": spread}
+        phi, hat = _sampled(regime, seed_list, centres, n, n if m is None else m, spread)
+    tasks = Tasks(phi, hat, regime, config)
+    return tasks[0] if one else tasks
+
+
+def from_points(points: ArrayLike, *, m: int | None = None, seed: int = 0, name: str = "points") -> Tasks:
+    """Tasks whose losses are the mean of 1/2 |w - p|^2 over n points each: points (T, n, d).
+
+    The memory keeps `m` points a task, uniformly without replacement.
+    """
+    p = np.asarray(points, dtype=np.float64)
+    if p.ndim != 3:
+        raise ColdError(f"points must have shape (T, n, d), got {p.shape}")
+    phi, hat = _means(p, p.shape[1] if m is None else m, _rng(seed, name, "memory"))
+    return Tasks(phi, hat, name, {"n": p.shape[1], "m": m})
+
+
+def from_regression(X: ArrayLike, y: ArrayLike, *, m: int | None = None, seed: int = 0) -> Tasks:
+    """Least-squares tasks: Phi_t(w) = mean_i 1/2 (x_i'w - y_i)^2, X (T, n, d), y (T, n).
+
+    Their Hessians X'X/n are general PSD matrices. The memory keeps `m` samples a task.
+    """
+    X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if X.ndim != 3 or y.shape != X.shape[:2]:
+        raise ColdError(f"X must have shape (T, n, d) and y (T, n), got {X.shape} and {y.shape}")
+    n = X.shape[1]
+    pick = _memory_pick(n, n if m is None else m, X.shape[0], _rng(seed, "regression", "memory"))
+    rows = np.arange(X.shape[0])[:, None]
+    phi = _least_squares(X, y)
+    hat = phi if pick.shape[1] == n else _least_squares(X[rows, pick], y[rows, pick])
+    return Tasks(phi, hat, "regression", {"n": n, "m": m})
+
+
+# ---------------------------------------------------------------------------------------------------
+# How streams are drawn
+
+
+def _rng(seed: int, regime: str, part: str) -> np.random.Generator:
+    """The generator of one part of a stream, keyed by (seed, regime, part) and nothing else."""
+    key = (zlib.crc32(regime.encode()), zlib.crc32(part.encode()))
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+def _base(seed: int, regime: str, d: int, c1: float) -> Array:
+    return math.sqrt(c1) * _rng(seed, regime, "base").standard_normal(d)
+
+
+def _noise(seed: int, regime: str, T: int, d: int, c2: float) -> Array:
+    return math.sqrt(c2) * _rng(seed, regime, "noise").standard_normal((T, d))
+
+
+def _direction(seed: int, regime: str, d: int) -> Array:
+    v = _rng(seed, regime, "direction").standard_normal(d)
+    return np.asarray(v / math.sqrt(math.fsum(v * v)))  # fsum: the same bits on every machine
+
+
+def _sampled(
+    regime: str, seeds: list[int], centres: Array, n: int, m: int, spread: float
+) -> tuple[Quadratics, Quadratics]:
+    if n < 1 or not math.isfinite(spread) or spread < 0:
+        raise ColdError(f"sampled tasks need n >= 1 points and a spread >= 0, got n={n}, spread={spread}")
+    T, d = centres.shape[1:]
+    pairs = []
+    for seed, centre in zip(seeds, centres, strict=True):
+        points = centre[:, None, :] + spread * _rng(seed, regime, "points").standard_normal((T, n, d))
+        pairs.append(_means(points, m, _rng(seed, regime, "memory")))
+    phi, hat = zip(*pairs, strict=True)
+    everything = _stack(phi)
+    return everything, (everything if m == n else _stack(hat))
+
+
+def _means(points: Array, m: int, rng: np.random.Generator) -> tuple[Quadratics, Quadratics]:
+    """Mean quadratic loss of all points (T, n, d), and of m of them a task."""
+    T, n, _ = points.shape
+    pick = _memory_pick(n, m, T, rng)
+    phi = _mean_loss(points)
+    return phi, (phi if m == n else _mean_loss(points[np.arange(T)[:, None], pick]))
+
+
+def _memory_pick(n: int, m: int, T: int, rng: np.random.Generator) -> np.ndarray:
+    if not 1 <= m <= n:
+        raise ColdError(f"the memory must hold between 1 and n={n} points a task, got m={m}")
+    return rng.permuted(np.tile(np.arange(n), (T, 1)), axis=1)[:, :m]
+
+
+def _mean_loss(points: Array) -> Quadratics:
+    """mean_i 1/2 |w - p_i|^2 = 1/2 |w - pbar|^2 + 1/2 mean_i |p_i - pbar|^2."""
+    centre = points.mean(axis=1)
+    square = (points - centre[:, None, :]) ** 2
+    return Quadratics.of(centre, offsets=0.5 * square.mean(axis=1).sum(axis=1))
+
+
+def _least_squares(X: Array, y: Array) -> Quadratics:
+    n = X.shape[1]
+    optima = np.stack([np.linalg.lstsq(x, target, rcond=None)[0] for x, target in zip(X, y, strict=True)])
+    residual = np.matvec(X, optima) - y
+    gram = X.swapaxes(1, 2) @ X / n
+    return Quadratics.of(optima, 0.5 * (gram + gram.swapaxes(1, 2)), 0.5 * (residual**2).mean(axis=1))
+
+
+def _stack(parts: Iterable[Quadratics]) -> Quadratics:
+    parts = list(parts)
+    return Quadratics(
+        np.stack([p.optima for p in parts]),
+        np.stack([p.hessians for p in parts]),
+        np.stack([p.offsets for p in parts]),
+    )
+
+
+def _check_constants(regime: str, constants: Mapping[str, Any]) -> None:
+    known = REGIMES[regime].__kwdefaults__ or {}
+    for name, value in constants.items():
+        if name not in known:
+            raise unknown_name(f"constant of regime {regime}", name, known)
+        if not isinstance(value, (int, float, np.integer, np.floating)) or not math.isfinite(value):
+            raise ColdError(f"{name} must be a finite number, got {value!r}")
+        if name in ("T", "d", "block") and (value < 1 or value != int(value)):
+            raise ColdError(f"{name} must be a whole number of at least 1, got {value}")
+        if name in ("c1", "c2") and value < 0:
+            raise ColdError(f"{name} is a variance and must be >= 0, got {value}")
