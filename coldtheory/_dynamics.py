@@ -6,7 +6,7 @@ every increment of eq. `queue_update`, and one product with the queues gives the
     hatPhi_k(x + dx) - hatPhi_k(x) - delta = row_k . change(x, dx, delta)
     sum_k beta_k row_k                     = the queue part of DPP_t (curvature, linear term, sum of beta)
 
-Axes: S streams, N blocks of B settings; x is (S, N, B, d), rows (S, 1, T, K), per-run numbers (S, N, B).
+Axes: S streams, P settings; x is (S, P, d), rows (S, T, K), per-run numbers (S, P) or (1, P).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Move:
     eta: Array
     steps: np.ndarray
     exact: bool
-    push: Array | None  # V * sigma * xi, (S, N, B, J, d): the noise of the gradient, or None
-    ball: tuple[Array, float] | None  # (centre (S, 1, 1, d), radius) of the projection, or None
+    push: Array | None  # V * sigma * xi, (S, P, J, d): the noise of the gradient, or None
+    ball: tuple[Array, Array | float] | None  # (centre (S, 1, d), radius) of the projection, or None
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ class Isotropic:
         return dx
 
     def _a(self, t: int) -> Array:
-        return self.phi.optima[:, None, None, t]
+        return self.phi.optima[:, None, t]
 
     def _h(self, t: int) -> Array:
-        return self.phi.hessians[:, None, None, t]
+        return self.phi.hessians[:, None, t]
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,12 @@ class General:
         return z
 
     def grad_sq(self, t: int, x: Array) -> Array:
-        gradient = np.matvec(self._H(t), x - self.phi.optima[:, None, None, t])
+        gradient = np.matvec(self._H(t), x - self.phi.optima[:, None, t])
         return np.asarray(np.vecdot(gradient, gradient))
 
     def advance(self, t: int, x: Array, V: Array, past: Array, move: Move) -> Array:
         d = x.shape[-1]
-        H, a = self._H(t), self.phi.optima[:, None, None, t]
+        H, a = self._H(t), self.phi.optima[:, None, t]
         M = V[..., None, None] * H + past[..., : d * d].reshape(*x.shape, d)
         pull = V[..., None] * np.matvec(H, a) - past[..., d * d : -1]
         if move.ball is not None:
@@ -127,7 +127,7 @@ class General:
         return np.asarray(np.matvec(basis, dx))
 
     def _H(self, t: int) -> Array:
-        return self.phi.hessians[:, None, None, t]
+        return self.phi.hessians[:, None, t]
 
 
 def family(phi: Quadratics, phi_hat: Quadratics) -> Isotropic | General:
@@ -169,7 +169,7 @@ def _projected_descent(x: Array, gradient, move: Move) -> Array:  # type: ignore
 
 
 def _rows(*parts: Array) -> Array:
-    return np.ascontiguousarray(np.concatenate(parts, axis=-1)[:, None])
+    return np.ascontiguousarray(np.concatenate(parts, axis=-1))
 
 
 def _inverse(curvature: Array) -> Array:

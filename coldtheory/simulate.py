@@ -1,4 +1,4 @@
-"""What COLD does: one pure step a task, batched over streams and settings.
+"""What COLD does: J gradient steps (or the exact minimiser) a task, and one queue a past task.
 
 Conventions (the paper mixes two; these are used everywhere here):
 
@@ -18,51 +18,32 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import ThreadpoolController
 
-from ._dynamics import General, Isotropic, Move, family
-from .errors import ColdError, DivergenceWarning, unknown_name
+from ._batch import run_batch
+from .errors import ColdError, DivergenceWarning
 from .geometry import Ball
-from .quadratics import Array, Quadratics
+from .quadratics import Array
+from .settings import Reference, Settings, Solver, Weights
 from .tasks import Tasks, as_tasks
-
-Reference = Literal["previous", "best"]
-Weights = Literal["mean", "sum", "none"]
-Solver = Literal["gd", "exact"]
-
-# Settings run in blocks of this fixed size (the last one padded), so that every matrix product has the
-# same shape and a run's bits do not depend on what else is in the batch.
-_BLOCK = 8
-_CHUNK = 1 << 21  # streams are split so that one queue array holds at most about this many numbers
-_FAR = 10.0  # an expansive run this many data radii away has diverged
-_BLAS = ThreadpoolController()
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
     """What happened. Leading axes `...` are the tasks' streams, then the settings' shape.
 
-    >>> run = simulate([[0.0], [1.0], [0.0]], V=1.0, solver="exact")
-    >>> run.w[:, 0].round(3)
-    array([0.   , 0.   , 1.   , 0.8  ])
+    >>> run = simulate([[0.0], [1.0], [3.0]], V=1.0, delta=0.0, solver="exact")
+    >>> run.w[:, 0]                                     # x_0 .. x_3
+    array([0. , 0. , 1. , 2.6])
+    >>> run.Q[2, 0]                                     # Q_1[2] = 1/2 (x_2 - a_1)^2 - 1/2 (x_1 - a_1)^2
+    np.float64(0.5)
     """
 
     tasks: Tasks
-    V: Array  #: the settings, broadcast to one shape
-    eta: Array | Literal["auto"]
-    delta: Array
-    steps: np.ndarray
-    reference: Reference
-    weights: Weights
-    solver: Solver
-    window: int | None
-    noise: float
-    noise_seed: int
-    ball: Ball | None
+    settings: Settings
     w: Array  #: x_0 .. x_T, (..., T+1, d)
     grad_sq_before: Array  #: |grad Phi_t(x_{t-1})|^2, (..., T), the quantity of `thm:gradient_norm_bound`
     grad_sq_after: Array  #: |grad Phi_t(x_t)|^2, (..., T)
@@ -72,6 +53,21 @@ class Run:
     lyapunov: Array  #: Lyap[t] = 1/(2(t-1)) sum_{k<t} Q_k[t]^2, (..., T+1)
     cross: Array  #: S_t = sum_{k<t} Q_k[t-1] d_k[t], (..., T)
     diverged: np.ndarray  #: whether the run left every bounded set, (...)
+
+    @property
+    def V(self) -> Array:
+        return self.settings.V
+
+    @property
+    def delta(self) -> Array:
+        return self.settings.delta
+
+    @property
+    def eta(self) -> Array:
+        """The step size of each task, (..., T): the given eta, or 1/(2 alpha_t)."""
+        if isinstance(self.settings.eta, str):
+            return np.asarray(0.5 / self.alpha)
+        return np.broadcast_to(self.settings.eta[..., None], self.alpha.shape)
 
     @property
     def drift(self) -> Array:
@@ -98,17 +94,10 @@ class Run:
         """(1/T) sum_t Delta_t, (...)."""
         return np.asarray(self.Delta.mean(axis=-1))
 
-    @property
-    def step_sizes(self) -> Array:
-        """The step size of each task, (..., T): eta, or 1/(2 alpha_t)."""
-        if isinstance(self.eta, str):
-            return np.asarray(0.5 / self.alpha)
-        return np.broadcast_to(self.eta[..., None], self.alpha.shape)
-
     @cached_property
     def Q(self) -> Array:
         """Every queue, Q[..., t, k-1] = Q_k[t], (..., T+1, T): simulated again, with history, when asked."""
-        return _simulate(self.tasks, self, self.w[..., 0, :], history=True)[1]
+        return run_batch(self.tasks, self.settings, self.w[..., 0, :], history=True)[1]
 
 
 def simulate(
@@ -146,299 +135,79 @@ def simulate(
     >>> run.w.shape, run.avg_grad_before.shape
     ((4, 2, 151, 25), (4, 2))
     """
-    run = _run(as_tasks(tasks), V, eta, delta, steps, reference, weights, w0, solver, window, noise, noise_seed, ball)
+    tasks = as_tasks(tasks)
+    if ball is not None and ball.center.shape[-1:] != (tasks.d,):
+        raise ColdError(f"the ball's centre must have {tasks.d} coordinates, got shape {ball.center.shape}")
+    settings = Settings.of(
+        V=V, eta=eta, delta=delta, steps=steps, reference=reference, weights=weights, solver=solver,
+        window=window, noise=noise, noise_seed=noise_seed, ball=ball,
+    )  # fmt: skip
+    run = _run(tasks, settings, _start(tasks, w0, settings))
     if run.diverged.any():
-        warnings.warn(_divergence_message(run), DivergenceWarning, stacklevel=2)
+        warnings.warn(divergence_message(run), DivergenceWarning, stacklevel=2)
     return run
 
 
-def _run(tasks, V, eta, delta, steps, reference, weights, w0, solver, window, noise, noise_seed, ball) -> Run:  # type: ignore[no-untyped-def]
-    settings = _settings(V, eta, delta, steps, reference, weights, solver, window, noise, noise_seed)
-    start = _start(tasks, w0, settings["V"].ndim)
-    if ball is not None and ball.center.shape[-1:] != (tasks.d,):
-        raise ColdError(f"the ball's centre must have {tasks.d} coordinates, got shape {ball.center.shape}")
-    spec = _Spec(**settings, ball=ball)
-    measured, _ = _simulate(tasks, spec, start, history=False)
-    return Run(tasks=tasks, **settings, ball=ball, **measured)
-
-
 def largest_stable_eta(run: Run, index: tuple[int, ...] = ()) -> float:
-    """The largest eta with eta * alpha_t <= 2 at every task, for one setting of `run` (to 0.1 %).
+    """The largest eta with eta * alpha_t <= 2 at every task, for one entry of `run` (to 0.1 %).
 
-    alpha_t holds the queues, which depend on eta: found by simulating 2/(V L) times a shrinking grid.
+    alpha_t holds the queues, which depend on eta: found by simulating a shrinking grid below 2/(V L).
     """
     lead = len(run.tasks.streams)
     tasks = run.tasks[index[:lead]] if lead else run.tasks
-    at = index[lead:]
-    V, delta, steps = float(run.V[at]), float(run.delta[at]), int(run.steps[at])
+    pick = {name: getattr(run.settings, name)[index[lead:]] for name in ("V", "delta", "steps")}
+    limit = 2.0 / (pick["V"] * tasks.phi.smoothness)
     low, high = 1e-6, 1.0
     for _ in range(6):
         grid = np.geomspace(low, high, 16)
-        eta = grid * 2.0 / (V * float(tasks.phi.smoothness))
-        probe = _run(
-            tasks, V, eta, delta, steps, run.reference, run.weights, run.w[(*index, 0)],
-            run.solver, run.window, run.noise, run.noise_seed, run.ball,
-        )  # fmt: skip
+        tried = {name: np.full(grid.shape, value) for name, value in pick.items()}
+        probe = _run(tasks, replace(run.settings, eta=grid * limit, **tried), run.w[(*index, 0)])
         with np.errstate(invalid="ignore"):
-            stable = (eta[:, None] * probe.alpha <= 2.0).all(axis=-1)
+            stable = (probe.eta * probe.alpha <= 2.0).all(axis=-1)
         if not stable.any():
             return 0.0
         best = int(np.flatnonzero(stable)[-1])
         low, high = grid[best], grid[min(best + 1, len(grid) - 1)]
-    return float(low * 2.0 / (V * float(tasks.phi.smoothness)))
+    return float(low * limit)
 
 
-# ---------------------------------------------------------------------------------------------------
-# The batched loop
-
-
-@dataclass(frozen=True, eq=False)
-class _Spec:
-    """The settings of a run, as `Run` holds them too."""
-
-    V: Array
-    eta: Array | Literal["auto"]
-    delta: Array
-    steps: np.ndarray
-    reference: Reference
-    weights: Weights
-    solver: Solver
-    window: int | None
-    noise: float
-    noise_seed: int
-    ball: Ball | None
-
-
-@dataclass(frozen=True)
-class State:
-    """After task t: the model, the queues k = 1..t-1 (Q_t[t] = 0 is left out), and, for Case 2, how much
-    worse the model is on each loss than the best candidate so far."""
-
-    x: Array  # (S, N, B, d)
-    Q: Array  # (S, N, B, t-1)
-    excess: Array | None  # (S, N, B, T)
-    rise: Array | None  # (window, S, N, B, T): hatPhi_k(x_t) - hatPhi_k(x_s) for the models in the window
-
-
-@dataclass(frozen=True)
-class _World:
-    """One chunk of streams with its settings in blocks (1, N, B)."""
-
-    dynamics: Isotropic | General
-    rows: Array  # (S, 1, T, K)
-    V: Array
-    eta: Array | None  # None: 1/(2 alpha_t)
-    delta: Array
-    steps: np.ndarray
-    L: Array  # (S, 1, 1)
-    l: Array  # noqa: E741  (the paper's letter)
-    weights: Weights
-    exact: bool
-    window: int | None
-    noise: Array | None  # (S, T, J, d), unit normals times sigma
-    ball: tuple[Array, float] | None
-
-
-def step(state: State, t: int, world: _World) -> tuple[State, tuple[Array, ...]]:
-    """Task t (counted from 0): the next state, and (before, after, Qbar, Delta, alpha, Lyapunov, S)."""
-    x, Q = state.x, state.Q
-    past = Q @ world.rows[:, :, : Q.shape[-1]] if Q.shape[-1] else np.zeros((*x.shape[:-1], world.rows.shape[-1]))
-    Qbar = past[..., -1] / max(t, 1)
-    past *= {"mean": 1.0 / max(t, 1), "sum": 1.0, "none": 0.0}[world.weights]
-    alpha = world.V * world.L + world.l * past[..., -1]
-    eta = 0.5 / alpha if world.eta is None else world.eta
-    push = None
-    if world.noise is not None:
-        push = world.V[..., None, None] * world.noise[:, None, None, t]
-    move = Move(eta, world.steps, world.exact, push, world.ball)
-    dx = world.dynamics.advance(t, x, world.V, past, move)
-    ahead = x + dx
-    before, after = world.dynamics.grad_sq(t, x), world.dynamics.grad_sq(t, ahead)
-
-    if state.excess is None:
-        excess = rise = None
-        change = world.dynamics.change(x, dx, world.delta)
-        d = change @ world.rows[:, :, :t].swapaxes(-1, -2)
-    else:  # all losses, also of tasks still to come: their best model may be an old one
-        grow = world.dynamics.change(x, dx, np.zeros_like(world.delta)) @ world.rows.swapaxes(-1, -2)
-        d = (state.excess + grow)[..., :t] - world.delta[..., None]
-        excess, rise = _next_excess(state, grow, first=t == 0)
-    Delta = np.vecdot(d, d) / (2 * max(t, 1))
-    cross = np.vecdot(Q, d[..., : Q.shape[-1]])
-    d[..., : Q.shape[-1]] += Q
-    Q = np.maximum(d, 0.0, out=d)
-    lyapunov = np.vecdot(Q, Q) / (2 * max(t, 1))
-    return State(ahead, Q, excess, rise), (before, after, Qbar, Delta, alpha, lyapunov, cross)
-
-
-def _next_excess(state: State, grow: Array, *, first: bool) -> tuple[Array, Array | None]:
-    """hatPhi_k(x_t) - min over the candidates, x_t now among them. x_0 is no candidate."""
-    assert state.excess is not None
-    if state.rise is None:
-        return (np.zeros_like(grow) if first else np.maximum(state.excess + grow, 0.0)), None
-    rise = np.concatenate([state.rise[1:] + grow, np.zeros_like(grow)[None]])
-    return rise.max(axis=0), rise
-
-
-def _simulate(
-    tasks: Tasks, spec: _Spec | Run, start: Array, *, history: bool
-) -> tuple[dict[str, np.ndarray], Array]:
-    """All runs: measured arrays by name, and the queue history (empty unless asked)."""
-    streams, shape = tasks.streams, spec.V.shape
-    if not streams:
-        tasks = tasks[None]
-    S, T, d = tasks.phi.optima.shape
-    P = max(1, spec.V.size)
-    start = np.broadcast_to(start, (*streams, *shape, d)).reshape(S, P, d)
-    per_chunk = max(1, _CHUNK // (T * (P + _BLOCK)))
-    parts = []
-    with _BLAS.limit(limits=1), np.errstate(over="ignore", invalid="ignore"):
-        for at in range(0, S, per_chunk):
-            chunk = slice(at, at + per_chunk)
-            parts.append(_run_chunk(tasks[chunk], spec, start[chunk], range(at, min(at + per_chunk, S)), history))
-
-    def joined(arrays: list[np.ndarray]) -> np.ndarray:
-        whole = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-        return whole.reshape((*streams, *shape, *whole.shape[2:]))
-
-    measured = {name: joined([part[0][name] for part in parts]) for name in parts[0][0]}
-    return measured, joined([part[1] for part in parts])
-
-
-def _run_chunk(
-    tasks: Tasks, spec: _Spec | Run, start: Array, streams: range, history: bool
-) -> tuple[dict[str, np.ndarray], Array]:
-    # Coordinates around the mean optimum: differences of losses then lose no digits to a far origin.
-    centre = tasks.phi_hat.optima.mean(axis=1, keepdims=True)  # (S, 1, d)
-    phi, hat = (replace(q, optima=q.optima - centre) for q in (tasks.phi, tasks.phi_hat))
-    S, P, d = start.shape
-    T, N = tasks.T, -(-P // _BLOCK)
-    world = _world(phi, hat, spec, N, streams, centre)
-    x = _in_blocks(start - centre, N)
-    oracle = spec.reference == "best"
-    excess = np.zeros((S, N, _BLOCK, T)) if oracle else None
-    rise = np.full((world.window, S, N, _BLOCK, T), -np.inf) if oracle and world.window else None
-    state = State(x, np.zeros((S, N, _BLOCK, 0)), excess, rise)
-    w = np.empty((S, N * _BLOCK, T + 1, d))
-    per_task = np.empty((7, T, S, N * _BLOCK))
-    Q = np.zeros((T + 1 if history else 0, S, N * _BLOCK, T))
-    for t in range(T):
-        state, measured = step(state, t, world)
-        w[:, :, t + 1] = state.x.reshape(S, -1, d)
-        for target, values in zip(per_task[:, t], measured, strict=True):
-            target[...] = values.reshape(S, -1)
-        if history:
-            Q[t + 1, ..., :t] = state.Q.reshape(S, N * _BLOCK, t)
-    w = w[:, :P]
-    w += centre[:, None]
-    w[:, :, 0] = start
-    before, after, Qbar, Delta, alpha, lyapunov, cross = np.moveaxis(per_task, 1, 3)[:, :, :P]
-    eta = 0.5 / alpha if isinstance(spec.eta, str) else np.broadcast_to(spec.eta.reshape(1, -1, 1), alpha.shape)
-    diverged = ~((eta * alpha).max(axis=-1) <= 2.0)  # ~(<=): NaN counts
-    radius = np.sqrt(max((phi.optima**2).sum(-1).max(), ((start - centre) ** 2).sum(-1).max()))
-    away = np.abs((w - centre[:, None])[diverged]).max(axis=(1, 2)) if diverged.any() else np.zeros(0)
-    diverged[diverged] = ~(away <= _FAR * radius)
-    lyapunov = np.concatenate([np.zeros_like(lyapunov[..., :1]), lyapunov], axis=-1)
-    return {
-        "w": w, "grad_sq_before": before, "grad_sq_after": after, "Qbar": Qbar, "Delta": Delta,
-        "alpha": alpha, "lyapunov": lyapunov, "cross": cross, "diverged": diverged,
-    }, np.moveaxis(Q, 0, 2)[:, :P]  # fmt: skip
-
-
-def _world(phi: Quadratics, hat: Quadratics, spec: _Spec | Run, N: int, streams: range, centre: Array) -> _World:
-    def blocks(values: np.ndarray) -> np.ndarray:
-        return _in_blocks(values.reshape(1, -1), N)
-
-    dynamics = family(phi, hat)
-    noise = None
-    if spec.noise > 0:
-        draws = (phi.T, int(spec.steps.max()), phi.d)
-        keys = [np.random.SeedSequence(spec.noise_seed, spawn_key=(s,)) for s in streams]
-        noise = spec.noise * np.stack([np.random.default_rng(key).standard_normal(draws) for key in keys])
-    ball = None
-    if spec.ball is not None:
-        ball = ((spec.ball.center - centre)[:, :, None, :], float(spec.ball.radius))
-    return _World(
-        dynamics=dynamics,
-        rows=dynamics.rows(),
-        V=blocks(spec.V),
-        eta=None if isinstance(spec.eta, str) else blocks(spec.eta),
-        delta=blocks(spec.delta),
-        steps=blocks(spec.steps),
-        L=phi.smoothness[:, None, None],
-        l=hat.smoothness[:, None, None],
-        weights=spec.weights,
-        exact=spec.solver == "exact",
-        window=None if spec.window is None else min(spec.window, phi.T),
-        noise=noise,
-        ball=ball,
+def divergence_message(run: Run) -> str:
+    """One line on the runs that diverged: how many, the first of them, and the remedy."""
+    first = tuple(int(i) for i in np.argwhere(run.diverged)[0])
+    at = first[len(run.tasks.streams) :]
+    return (
+        f"{int(run.diverged.sum())} of {run.diverged.size} runs diverged, the first at V={run.V[at]:g} with "
+        f"eta={run.eta[first][0]:.3g}; the largest stable eta there is {largest_stable_eta(run, first):.3g}"
     )
 
 
-def _in_blocks(values: np.ndarray, N: int) -> np.ndarray:
-    """(S, P, ...) -> (S, N, B, ...), the last block filled up with copies of the last setting."""
-    pad = [(0, 0)] * values.ndim
-    pad[1] = (0, N * _BLOCK - values.shape[1])
-    return np.pad(values, pad, mode="edge").reshape(values.shape[0], N, _BLOCK, *values.shape[2:])
+def _run(tasks: Tasks, settings: Settings, start: Array) -> Run:
+    measured: dict[str, Any] = run_batch(tasks, settings, start)[0]
+    lyapunov = measured["lyapunov"]
+    return Run(
+        tasks=tasks,
+        settings=settings,
+        w=measured["w"],
+        grad_sq_before=measured["before"],
+        grad_sq_after=measured["after"],
+        Qbar=measured["Qbar"],
+        Delta=measured["Delta"],
+        alpha=measured["alpha"],
+        lyapunov=np.concatenate([np.zeros_like(lyapunov[..., :1]), lyapunov], axis=-1),
+        cross=measured["cross"],
+        diverged=measured["diverged"],
+    )
 
 
-# ---------------------------------------------------------------------------------------------------
-# Arguments
-
-
-def _settings(V, eta, delta, steps, reference, weights, solver, window, noise, noise_seed) -> dict:  # type: ignore[no-untyped-def,type-arg]
-    for kind, name, known in (("reference", reference, Reference), ("weights", weights, Weights), ("solver", solver, Solver)):
-        if name not in get_args(known):
-            raise unknown_name(kind, name, get_args(known))
-    if isinstance(eta, str) and eta != "auto":
-        raise ColdError(f"eta must be a number > 0 or 'auto', got {eta!r}")
-    numbers = {"V": V, "delta": delta, "steps": steps} | ({} if isinstance(eta, str) else {"eta": eta})
-    try:
-        arrays = {name: np.asarray(value, dtype=np.float64) for name, value in numbers.items()}
-        arrays = dict(zip(arrays, np.broadcast_arrays(*arrays.values()), strict=True))
-    except (TypeError, ValueError):
-        raise ColdError("V, eta, delta and steps must be numbers, or arrays of one shape") from None
-    if arrays["V"].size == 0:
-        raise ColdError("V is empty: give at least one value")
-    for name, array in arrays.items():
-        bad = ~np.isfinite(array) | ((array < 0) if name == "delta" else (array <= 0))
-        if bad.any():
-            raise ColdError(f"{name} must be finite and {'>= 0' if name == 'delta' else '> 0'}, got {array[bad].flat[0]}")
-    if (arrays["steps"] != np.floor(arrays["steps"])).any():
-        raise ColdError("steps must be whole numbers")
-    if window is not None and (reference != "best" or window != int(window) or window < 1):
-        raise ColdError("window must be a whole number >= 1 and goes with reference='best'")
-    if not np.isfinite(noise) or noise < 0:
-        raise ColdError(f"noise must be finite and >= 0, got {noise}")
-    if noise > 0 and solver == "exact":
-        raise ColdError("gradient noise goes with solver='gd': the exact minimiser takes no gradient steps")
-    return {
-        "V": arrays["V"].copy(), "eta": "auto" if isinstance(eta, str) else arrays["eta"].copy(),
-        "delta": arrays["delta"].copy(), "steps": arrays["steps"].astype(np.int64),
-        "reference": reference, "weights": weights, "solver": solver,
-        "window": window, "noise": float(noise), "noise_seed": int(noise_seed),
-    }  # fmt: skip
-
-
-def _start(tasks: Tasks, w0: ArrayLike | None, setting_axes: int) -> Array:
-    """x_0 with axes for the settings between streams and coordinates."""
+def _start(tasks: Tasks, w0: ArrayLike | None, settings: Settings) -> Array:
+    """x_0, with axes for the settings between streams and coordinates."""
     if w0 is None:
         return np.zeros(tasks.d)
     try:
-        start = np.asarray(w0, dtype=np.float64)
-        wanted = np.broadcast_to(start, (*tasks.streams, tasks.d))
+        start = np.broadcast_to(np.asarray(w0, dtype=np.float64), (*tasks.streams, tasks.d))
     except (TypeError, ValueError):
-        raise ColdError(f"w0 must have shape ({tasks.d},) or {(*tasks.streams, tasks.d)}") from None
-    if not np.isfinite(wanted).all():
+        allowed = " or ".join(str(shape) for shape in dict.fromkeys([(tasks.d,), (*tasks.streams, tasks.d)]))
+        raise ColdError(f"w0 must be numbers of shape {allowed}") from None
+    if not np.isfinite(start).all():
         raise ColdError("w0 must be finite")
-    return np.asarray(wanted.reshape(*tasks.streams, *(1,) * setting_axes, tasks.d))
-
-
-def _divergence_message(run: Run) -> str:
-    first = tuple(int(i) for i in np.argwhere(run.diverged)[0]) if run.diverged.ndim else ()
-    at = first[len(run.tasks.streams) :]
-    eta = "auto" if isinstance(run.eta, str) else f"{float(run.eta[at]):.3g}"
-    return (
-        f"{int(run.diverged.sum())} of {run.diverged.size} runs diverged, the first at V={float(run.V[at]):g} with "
-        f"eta={eta}; the largest stable eta there is {largest_stable_eta(run, first):.3g}"
-    )
+    return np.asarray(start.reshape(*tasks.streams, *(1,) * len(settings.shape), tasks.d))

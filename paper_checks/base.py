@@ -1,0 +1,169 @@
+"""The frame: what a claim is, what a check returns, and where the claims are kept."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import pkgutil
+import textwrap
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from coldtheory.errors import ColdError, unknown_name
+
+Verdict = Literal["holds", "holds with correction", "false", "not applicable", "not reproducible here"]
+VERDICTS: tuple[str, ...] = get_args(Verdict)
+
+Check = Callable[[], "Finding"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found.
+
+    `margin` tells how far the claim is from flipping: positive, it holds by that much; negative, it is broken by that
+    much; None, it is not a matter of degree. `evidence` is one line for a person; `data` is the same for a program.
+    """
+
+    verdict: Verdict
+    margin: float | None
+    evidence: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise unknown_name("verdict", self.verdict, VERDICTS)
+        if self.margin is not None and not math.isfinite(self.margin):
+            raise ColdError(f"a margin must be a finite number or None, not {self.margin}")
+        if not self.evidence.strip() or "\n" in self.evidence:
+            raise ColdError("evidence must be one non-empty line")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of the paper, the verdict recorded for it, and the check that gives the verdict again."""
+
+    id: str
+    label: str
+    section: str
+    statement: str
+    recorded: Verdict
+    check: Check
+    explain: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A claim and what its check found this time."""
+
+    claim: Claim
+    finding: Finding
+    seconds: float
+
+    @property
+    def changed(self) -> bool:
+        return self.finding.verdict != self.claim.recorded
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "id": self.claim.id,
+            "label": self.claim.label,
+            "section": self.claim.section,
+            "statement": self.claim.statement,
+            "verdict": self.finding.verdict,
+            "recorded": self.claim.recorded,
+            "changed": self.changed,
+            "margin": self.finding.margin,
+            "evidence": self.finding.evidence,
+            "data": plain(self.finding.data),
+            "seconds": self.seconds,
+        }
+
+
+class Registry:
+    """Claims by id. One global registry serves the package; tests make their own."""
+
+    def __init__(self) -> None:
+        self._claims: dict[str, tuple[str, Claim]] = {}
+
+    def add(self, claim: Claim, module: str) -> None:
+        if claim.id in self._claims:
+            raise ColdError(f"two claims are called {claim.id!r} (in {self._claims[claim.id][0]} and {module})")
+        if not claim.id or claim.id != claim.id.lower() or " " in claim.id:
+            raise ColdError(f"claim id {claim.id!r} must be lower case, without spaces")
+        if claim.recorded not in VERDICTS:
+            raise unknown_name("verdict", claim.recorded, VERDICTS)
+        self._claims[claim.id] = (module, claim)
+
+    def claims(self) -> tuple[Claim, ...]:
+        """Modules in order of their names, whatever was imported first; then order of definition."""
+        return tuple(claim for _, claim in sorted(self._claims.values(), key=lambda entry: entry[0]))
+
+
+REGISTRY = Registry()
+
+
+def claim(
+    *,
+    id: str,
+    label: str,
+    section: str,
+    statement: str,
+    recorded: Verdict,
+    explain: str,
+    registry: Registry = REGISTRY,
+) -> Callable[[Check], Check]:
+    """Register the decorated function, which takes nothing and returns a Finding, as the check of a claim."""
+
+    def register(check: Check) -> Check:
+        text = textwrap.dedent(explain).strip()
+        registry.add(Claim(id, label, section, " ".join(statement.split()), recorded, check, text), check.__module__)
+        return check
+
+    return register
+
+
+def all_claims() -> tuple[Claim, ...]:
+    """Every claim of the package. Imports each of its modules once."""
+    import paper_checks  # noqa: PLC0415 - the package imports this module first
+
+    for module in pkgutil.iter_modules(paper_checks.__path__):
+        if not module.name.startswith("_"):
+            importlib.import_module(f"paper_checks.{module.name}")
+    return REGISTRY.claims()
+
+
+def find_claims(only: str, claims: Iterable[Claim] | None = None) -> tuple[Claim, ...]:
+    """The claims that `only` names: an exact id or label, else ids that start with it, else ids that contain it."""
+    known = tuple(all_claims() if claims is None else claims)
+    wanted = only.strip().lower()
+    exact = tuple(c for c in known if wanted in (c.id, c.label.lower()))
+    starting = tuple(c for c in known if wanted and c.id.startswith(wanted))
+    containing = tuple(c for c in known if wanted and wanted in c.id)
+    found = exact or starting or containing
+    if not found:
+        raise unknown_name("claim", only, [c.id for c in known])
+    return found
+
+
+def run_claim(claim: Claim) -> Outcome:
+    start = time.perf_counter()
+    finding = claim.check()
+    return Outcome(claim, finding, time.perf_counter() - start)
+
+
+def plain(value: Any) -> Any:
+    """`value` with only the types that JSON has (numpy numbers and arrays included)."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)
