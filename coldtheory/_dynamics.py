@@ -11,6 +11,7 @@ Axes: S streams, P settings; x is (S, P, d), rows (S, T, K), per-run numbers (S,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -144,7 +145,7 @@ def progress(curvature: Array, eta: Array, steps: np.ndarray) -> Array:
     accurate = -np.expm1(steps * np.log1p(-np.where(small, z, 0.0)))
     if small.all():
         return np.asarray(accurate)
-    return np.where(small, accurate, 1.0 - (1.0 - z) ** steps)
+    return np.asarray(np.where(small, accurate, 1.0 - (1.0 - z) ** steps))
 
 
 def noise_gain(curvature: Array, eta: Array, steps: np.ndarray) -> Array:
@@ -155,7 +156,7 @@ def noise_gain(curvature: Array, eta: Array, steps: np.ndarray) -> Array:
     return np.asarray(eta * np.sqrt(total))
 
 
-def _projected_descent(x: Array, gradient, move: Move) -> Array:  # type: ignore[no-untyped-def]
+def _projected_descent(x: Array, gradient: Callable[[Array], Array], move: Move) -> Array:
     """Projected GD; its inner steps have no closed form."""
     assert move.ball is not None
     y = x

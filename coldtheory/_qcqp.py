@@ -13,8 +13,12 @@ from .quadratics import Array, Quadratics
 
 _MAX_ITERATIONS = 80
 _STOP = 1e-12  # complementarity and residuals, in scaled units, at which a programme is solved
+_LATE = 1e-8  # accuracy from which on lack of progress means rounding; earlier it is a bad start
 _PATIENCE = 5  # iterations without progress after which rounding has won
 _SHORT = 0.995  # share of the way to the boundary that a step may go
+_FLAT = 1e-12  # curvature, in scaled units, below which a direction counts as flat
+_FIRST_SLACK = 0.1  # slacks start no smaller: a start next to the boundary would crawl along it
+_OVERSHOOT = 4.0  # slacks by which the curvature of a constraint may carry a step too far
 _RIDGE = 1e-15  # keeps a Newton matrix invertible when all losses are flat in one direction
 
 
@@ -69,8 +73,8 @@ class Losses:
     def stiffness(self) -> Array:
         """A curvature that no H_k exceeds, and that some H_k has within a factor d, (B or 1,)."""
         if self.isotropic:
-            return np.asarray(self.hessians.max(axis=-1))
-        return np.asarray(np.trace(self.hessians, axis1=-2, axis2=-1).max(keepdims=True))
+            return np.asarray(self.hessians.max(axis=-1, initial=0.0))
+        return np.asarray(np.trace(self.hessians, axis1=-2, axis2=-1).max(keepdims=True, initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,18 +103,24 @@ class Programme:
         c = q - (z[:, d:] if self.lifted else 1.0)
         return f, np.where(self.mask, c, -1.0), slope * self.mask[..., None], H
 
+    def bends(self, dw: Array) -> Array:
+        """The second-order part of c along dw, (B, n)."""
+        return np.where(self.mask, self.losses.bends(dw), 0.0)
 
-def interior_point(programme: Programme, z: Array, s: Array) -> tuple[Array, Array]:
-    """Minimisers z (B, D) and multipliers (B, n) by Mehrotra's predictor-corrector steps.
 
-    The constraints are c(z) + s = 0 with slacks s > 0, and complementarity lambda_k s_k -> 0. As they are
-    quadratic, the corrector takes their second-order part along the predictor into account as well.
-    A programme stops at its best iterate when it is solved or when rounding lets it improve no more.
+def interior_point(programme: Programme, z: Array) -> tuple[Array, Array]:
+    """Minimisers z (B, D) and multipliers (B, n) by Mehrotra's predictor-corrector steps from feasible points.
+
+    The constraints are c(z) + s = 0 with slacks s > 0, and complementarity lambda_k s_k -> 0. Along a step c is
+    quadratic: the corrector takes its second-order part along the predictor into account, and no step may
+    overshoot by more than a few slacks. A programme stops at its best iterate, when it is solved or when rounding
+    lets it improve no more.
     """
     mask, d = programme.mask, programme.b.shape[-1]
     count = np.maximum(mask.sum(axis=-1), 1)
+    s = np.maximum(-programme.evaluate(z, np.zeros(mask.shape))[1], _FIRST_SLACK)
     lam = np.where(mask, 1.0 / (s * count[:, None]), 0.0)
-    active, unit = mask.any(axis=-1), np.eye(z.shape[-1])
+    active = mask.any(axis=-1)
     best, stalled = np.full(len(z), np.inf), np.zeros(len(z), int)
     kept = z, lam
     for _ in range(_MAX_ITERATIONS):
@@ -122,21 +132,22 @@ def interior_point(programme: Programme, z: Array, s: Array) -> tuple[Array, Arr
         worst = np.maximum.reduce([mu * count, 1e-3 * np.abs(r_dual).max(-1), np.abs(r_primal).max(-1, initial=0.0)])
         better = worst < best
         kept = np.where(better[:, None], z, kept[0]), np.where(better[:, None], lam, kept[1])
-        stalled = np.where(better, 0, stalled + 1)
         best = np.where(better, worst, best)
+        stalled = np.where(better | (best > _LATE), 0, stalled + 1)
         active &= (worst > _STOP) & (stalled < _PATIENCE)
         if not active.any():
             break
-        K = np.where(active[:, None, None], H + (G * (lam / s)[..., None]).swapaxes(-1, -2) @ G, unit)
-        newton = _Newton.of(K, G, lam, s, mask)
-        dz, ds, dlam = newton.direction(r_dual, r_primal, lam * s)
+        system = _Newton.of(np.where(active[:, None, None], H, np.eye(z.shape[-1])), G, lam, s)
+        dz, ds, dlam = system.direction(r_dual, r_primal, lam * s)
         reach = np.minimum(1.0, np.minimum(_reach(s, ds), _reach(lam, dlam)))[:, None]
         ahead = np.vecdot(lam + reach * dlam, np.where(mask, s + reach * ds, 0.0)) / count
-        sigma_mu = ahead**3 / np.maximum(mu, 1e-300) ** 2
-        bend = reach**2 * np.where(mask, programme.losses.bends(dz[:, :d]), 0.0)
-        target = np.where(mask, lam * s + reach**2 * ds * dlam - sigma_mu[:, None], 0.0)
-        dz, ds, dlam = newton.direction(r_dual, r_primal + bend, target)
-        step = np.minimum(1.0, _SHORT * np.minimum(_reach(s, ds), _reach(lam, dlam)))
+        centring = (ahead / np.maximum(mu, 1e-300)) ** 3 * mu
+        bend = reach**2 * programme.bends(dz[:, :d])
+        r_mu = np.where(mask, lam * s + reach**2 * ds * dlam - centring[:, None], 0.0)
+        dz, ds, dlam = system.direction(r_dual, r_primal + bend, r_mu)
+        bend = programme.bends(dz[:, :d])
+        room = np.sqrt(_OVERSHOOT * (s + np.abs(r_primal)) / np.maximum(bend, 1e-300)).min(axis=-1, initial=np.inf)
+        step = np.minimum.reduce([np.ones(len(z)), _SHORT * _reach(s, ds), _SHORT * _reach(lam, dlam), room])
         step = np.where(active, step, 0.0)[:, None]
         z, s, lam = z + step * dz, s + step * ds, lam + step * dlam
     return kept
@@ -144,35 +155,55 @@ def interior_point(programme: Programme, z: Array, s: Array) -> tuple[Array, Arr
 
 @dataclass(frozen=True, eq=False)
 class _Newton:
-    """The linear system of one iteration, scaled to a unit diagonal."""
+    """One iteration's linear system: H dz + G' dlambda = -r_dual, lambda G dz - s dlambda = r_mu - lambda r_primal.
 
-    K: Array
-    scale: Array
+    Cold constraints (small lambda/s) are eliminated. The hot ones, at most D, stay as unknowns of their own:
+    eliminated as well, their huge lambda/s would drown H and with it all accuracy along flat directions.
+    """
+
+    matrix: Array  # (B, D + m, D + m)
+    scale: Array  # (B, D)
+    hot: np.ndarray  # (B, m)
     G: Array
     lam: Array
     s: Array
-    mask: np.ndarray
 
     @staticmethod
-    def of(K: Array, G: Array, lam: Array, s: Array, mask: np.ndarray) -> _Newton:
-        diagonal = np.diagonal(K, axis1=-2, axis2=-1)
-        scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-12))  # 1e-12: a direction in which everything is flat
-        return _Newton(K * scale[:, :, None] * scale[:, None, :] + _RIDGE * np.eye(K.shape[-1]), scale, G, lam, s, mask)
+    def of(H: Array, G: Array, lam: Array, s: Array) -> _Newton:
+        D, n = H.shape[-1], lam.shape[-1]
+        m = min(D, n)
+        ratio = lam / s
+        hot = np.argpartition(ratio, n - m, axis=-1)[:, n - m :]
+        cold = ratio.copy()
+        np.put_along_axis(cold, hot, 0.0, axis=-1)
+        K = H + (G * cold[..., None]).swapaxes(-1, -2) @ G
+        scale = 1.0 / np.sqrt(np.maximum(np.diagonal(K, axis1=-2, axis2=-1), _FLAT))
+        K = K * scale[:, :, None] * scale[:, None, :] + _RIDGE * np.eye(D)
+        rows = np.take_along_axis(G, hot[..., None], axis=1) * scale[:, None, :]
+        lam_hot, s_hot = np.take_along_axis(lam, hot, axis=-1), np.take_along_axis(s, hot, axis=-1)
+        large = np.maximum(lam_hot, s_hot)
+        lower = np.concatenate([rows * (lam_hot / large)[..., None], -np.eye(m) * (s_hot / large)[..., None]], axis=-1)
+        matrix = np.concatenate([np.concatenate([K, rows.swapaxes(-1, -2)], axis=-1), lower], axis=-2)
+        return _Newton(matrix, scale, hot, G, lam, s)
 
     def direction(self, r_dual: Array, r_primal: Array, r_mu: Array) -> tuple[Array, Array, Array]:
-        """(dz, ds, dlambda) that removes the three residuals to first order."""
-        right = -r_dual - np.vecmat((self.lam * r_primal - r_mu) / self.s, self.G)
-        dz = self.scale * np.linalg.solve(self.K, (self.scale * right)[..., None])[..., 0]
-        change = r_primal + np.matvec(self.G, dz)
-        return (
-            dz,
-            np.where(self.mask, -change, 0.0),
-            np.where(self.mask, (self.lam * change - r_mu) / self.s, 0.0),
-        )
+        """(dz, ds, dlambda) that removes the residuals to first order."""
+        push = r_mu - self.lam * r_primal
+        cold = push / self.s
+        np.put_along_axis(cold, self.hot, 0.0, axis=-1)
+        lam_hot, s_hot, push_hot = (np.take_along_axis(x, self.hot, axis=-1) for x in (self.lam, self.s, push))
+        upper = self.scale * (-r_dual + np.vecmat(cold, self.G))
+        right = np.concatenate([upper, push_hot / np.maximum(lam_hot, s_hot)], axis=-1)
+        solution = np.linalg.solve(self.matrix, right[..., None])[..., 0]
+        dz = self.scale * solution[:, : self.scale.shape[-1]]
+        along = np.matvec(self.G, dz)
+        dlam = (self.lam * along - push) / self.s
+        np.put_along_axis(dlam, self.hot, solution[:, self.scale.shape[-1] :], axis=-1)
+        return dz, -r_primal - along, dlam
 
 
 def _reach(x: Array, dx: Array) -> Array:
-    """The largest step that keeps x >= 0, (B,); infinite if nothing shrinks."""
+    """The largest step a that keeps x + a dx >= 0, (B,); infinite if nothing shrinks."""
     shrinking = dx < 0
     ratio = np.where(shrinking, x / np.where(shrinking, -dx, 1.0), np.inf)
     return np.asarray(ratio.min(axis=-1, initial=np.inf))

@@ -94,7 +94,7 @@ def minimise_on_ball(A: Array, b: Array, center: Array, radius: Array | float) -
     array([2., 0.])
     """
     R = np.asarray(radius, dtype=np.float64)[..., None]
-    fine_A = np.isfinite(A).all(axis=(-2, -1))
+    fine_A = np.asarray(np.isfinite(A).all(axis=(-2, -1)))
     curvature, basis = np.linalg.eigh(np.where(fine_A[..., None, None], A, 0.0))
     size = np.abs(curvature).max(axis=-1, keepdims=True)
     curvature = np.where(np.abs(curvature) <= 8 * A.shape[-1] * _EPS * size, 0.0, curvature)

@@ -23,6 +23,7 @@ from .errors import ColdError
 from .quadratics import Array, Quadratics
 from .tasks import Tasks
 
+_HAIR = 1e-14
 _INTERIOR = 1e-9  # delta' must exceed the smallest feasible one by this share, or there is no interior
 _BLOCK = 1 << 21  # programmes are solved in blocks whose constraint gradients hold about this many numbers
 
@@ -114,8 +115,7 @@ def _minimax(losses: Losses, mask: np.ndarray) -> tuple[Array, Array]:
     programme = Programme(scaled, mask, np.zeros((B, d, d)), np.zeros((B, d)), lifted=True)
     z = np.zeros((B, d + 1))
     z[:, -1] = 1.0
-    slack = np.where(mask, 1.0 - scaled.values(z[:, :-1]), 1.0)
-    z, _ = interior_point(programme, z, slack)
+    z, _ = interior_point(programme, z)
     w = centre + np.where((size > 0)[:, None], unit[:, None] * z[:, :-1], 0.0)
     return w, losses.highest(mask, w)
 
@@ -143,25 +143,29 @@ def _solve_block(now: Quadratics, past: Quadratics, mask: np.ndarray, delta_prim
             "the smallest feasible one"
         )
     stiff = float(losses.stiffness().max())
-    unit = math.sqrt(2.0 * delta_prime / stiff) if stiff > 0 else 1.0
-    scaled = Losses((losses.optima - centre[:, None, :]) / unit, losses.hessians * (unit**2 / delta_prime))
+    unit = math.sqrt(2.0 * delta_prime / stiff) if stiff * delta_prime > 0 else 1.0
+    height = delta_prime or 1.0  # delta' = 0 gets here for the first task only, which has no constraint
+    scaled = Losses((losses.optima - centre[:, None, :]) / unit, losses.hessians * (unit**2 / height))
     M = now.matrices() * unit**2
     b = np.matvec(M, (centre - now.optima) / unit)
     weight = np.sqrt(np.vecdot(b, b)) + np.trace(M, axis1=-2, axis2=-1) / now.d
     weight = np.where(weight > 0, weight, 1.0)
     programme = Programme(scaled, mask, M / weight[:, None, None], b / weight[:, None], lifted=False)
     origin = np.zeros_like(centre)
-    slack = np.where(mask, np.maximum(1.0 - scaled.values(origin), 0.1), 1.0)
-    z, lam = interior_point(programme, origin, slack)
+    z, lam = interior_point(programme, origin)
     w = _pull_back(centre + unit * z, centre, losses, mask, delta_prime)
-    lam = lam * (weight / delta_prime)[:, None]
+    lam = lam * (weight / height)[:, None]
     free = losses.highest(mask, now.optima) <= delta_prime  # the optimum of task t breaks no constraint
     w, lam = np.where(free[:, None], now.optima, w), np.where(free[:, None], 0.0, lam)
     return _certified(now, losses, mask, delta_prime, w=w, lam=lam)
 
 
 def _pull_back(w: Array, centre: Array, losses: Losses, mask: np.ndarray, delta_prime: float) -> Array:
-    """w moved towards the strictly feasible centre just enough to satisfy every constraint, (B, d)."""
+    """w moved towards the strictly feasible centre just enough to satisfy every constraint, (B, d).
+
+    A hair more than enough: sums in another order must find it feasible too.
+    """
+    delta_prime *= 1.0 - _HAIR
     room = delta_prime - losses.highest(mask, centre)
     back, moved = np.zeros(len(w)), w
     for _ in range(60):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -83,7 +84,7 @@ class Quadratics:
         gap = w[..., :, None, :] - self.optima[..., None, :, :]
         if self.isotropic:
             return np.asarray(self.hessians[..., None, :, None] * gap)
-        return np.einsum("...kij,...skj->...ski", self.hessians, gap)
+        return np.asarray(np.einsum("...kij,...skj->...ski", self.hessians, gap))
 
     def values(self, w: Array) -> Array:
         """phi_k(w_s) for every pair: w (..., n, d) -> (..., n, T)."""
@@ -108,9 +109,9 @@ class Quadratics:
             return np.asarray(self.hessians[..., None, None] * np.eye(self.d))
         return self.hessians
 
-    def __getitem__(self, index: object) -> Quadratics:
+    def __getitem__(self, index: Any) -> Quadratics:
         """The losses along the first axis (a stream, or a slice of streams)."""
-        return Quadratics(self.optima[index], self.hessians[index], self.offsets[index])  # type: ignore[index]
+        return Quadratics(self.optima[index], self.hessians[index], self.offsets[index])
 
 
 def _finite(what: str, values: ArrayLike) -> Array:

@@ -160,7 +160,7 @@ def largest_stable_eta(run: Run, index: tuple[int, ...] = ()) -> float:
     low, high = 1e-6, 1.0
     for _ in range(6):
         grid = np.geomspace(low, high, 16)
-        tried = {name: np.full(grid.shape, value) for name, value in pick.items()}
+        tried: dict[str, Any] = {name: np.full(grid.shape, value) for name, value in pick.items()}
         probe = _run(tasks, replace(run.settings, eta=grid * limit, **tried), run.w[(*index, 0)])
         with np.errstate(invalid="ignore"):
             stable = (probe.eta * probe.alpha <= 2.0).all(axis=-1)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,13 +27,12 @@ class Tasks:
     """A stream of tasks, or a batch of streams.
 
     `phi` holds the losses Phi_t, `phi_hat` those that the memory sees, hatPhi_t; both have the same
-    leading axes. `config` says what made them.
+    leading axes.
     """
 
     phi: Quadratics
     phi_hat: Quadratics
     name: str = "own"
-    config: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def T(self) -> int:
@@ -48,10 +47,10 @@ class Tasks:
         """The shape of the leading axes: () for one stream, (S,) for S seeds."""
         return self.phi.optima.shape[:-2]
 
-    def __getitem__(self, index: object) -> Tasks:
+    def __getitem__(self, index: Any) -> Tasks:
         phi = self.phi[index]
         hat = phi if self.phi_hat is self.phi else self.phi_hat[index]
-        return Tasks(phi, hat, self.name, self.config)
+        return Tasks(phi, hat, self.name)
 
 
 def from_optima(
@@ -96,9 +95,7 @@ def low(seed: int, *, T: int = 150, d: int = 25, c1: float = 0.09, c2: float = 0
     return _base(seed, "low", d, c1) + _noise(seed, "low", T, d, c2)
 
 
-def high(
-    seed: int, *, T: int = 150, d: int = 25, c1: float = 0.09, c2: float = 0.0064, drift: float = 0.8
-) -> Array:
+def high(seed: int, *, T: int = 150, d: int = 25, c1: float = 0.09, c2: float = 0.0064, drift: float = 0.8) -> Array:
     """HIGH, drifting: w*_t = w_base + (t/T) * drift * v + xi_t with v a random unit vector. Shape (T, d)."""
     t = np.arange(1, T + 1)[:, None]
     way = t / T * drift * _direction(seed, "high", d)
@@ -157,16 +154,29 @@ def make_tasks(
     if not seed_list or min(seed_list) < 0:
         raise ColdError("seeds must be one or more non-negative whole numbers")
     centres = np.stack([REGIMES[regime](s, **constants) for s in seed_list])
-    config = {"regime": regime, **constants}
-    if n is None:
-        if m is not None:
-            raise ColdError("a memory size m needs sampled tasks: give the number of points n too")
-        phi = hat = Quadratics.of(centres)
+    if n is not None:
+        tasks = with_sampled_points(regime, seed_list, centres, n=n, m=m, spread=spread)
+    elif m is not None:
+        raise ColdError("a memory size m needs sampled tasks: give the number of points n too")
     else:
-        config |= {"n": n, "m": m, "spread": spread}
-        phi, hat = _sampled(regime, seed_list, centres, n, n if m is None else m, spread)
-    tasks = Tasks(phi, hat, regime, config)
+        tasks = from_optima(centres, name=regime)
     return tasks[0] if one else tasks
+
+
+def with_sampled_points(
+    name: str, seeds: Iterable[int], centres: Array, *, n: int, m: int | None = None, spread: float = 0.3
+) -> Tasks:
+    """Sampled tasks (see `make_tasks`) around given centres (S, T, d), keyed by (seed, name)."""
+    if n < 1 or n != int(n) or not math.isfinite(spread) or spread < 0:
+        raise ColdError(f"sampled tasks need n >= 1 points and a spread >= 0, got n={n}, spread={spread}")
+    T, d = centres.shape[1:]
+    kept = n if m is None else m
+    pairs = []
+    for seed, centre in zip(seeds, centres, strict=True):
+        points = centre[:, None, :] + spread * _rng(seed, name, "points").standard_normal((T, int(n), d))
+        pairs.append(_means(points, kept, _rng(seed, name, "memory")))
+    phi = _stack(pair[0] for pair in pairs)
+    return Tasks(phi, phi if kept == n else _stack(pair[1] for pair in pairs), name)
 
 
 def from_points(points: ArrayLike, *, m: int | None = None, seed: int = 0, name: str = "points") -> Tasks:
@@ -178,7 +188,7 @@ def from_points(points: ArrayLike, *, m: int | None = None, seed: int = 0, name:
     if p.ndim != 3:
         raise ColdError(f"points must have shape (T, n, d), got {p.shape}")
     phi, hat = _means(p, p.shape[1] if m is None else m, _rng(seed, name, "memory"))
-    return Tasks(phi, hat, name, {"n": p.shape[1], "m": m})
+    return Tasks(phi, hat, name)
 
 
 def from_regression(X: ArrayLike, y: ArrayLike, *, m: int | None = None, seed: int = 0) -> Tasks:
@@ -194,7 +204,7 @@ def from_regression(X: ArrayLike, y: ArrayLike, *, m: int | None = None, seed: i
     rows = np.arange(X.shape[0])[:, None]
     phi = _least_squares(X, y)
     hat = phi if pick.shape[1] == n else _least_squares(X[rows, pick], y[rows, pick])
-    return Tasks(phi, hat, "regression", {"n": n, "m": m})
+    return Tasks(phi, hat, "regression")
 
 
 # ---------------------------------------------------------------------------------------------------
@@ -220,21 +230,6 @@ def _direction(seed: int, regime: str, d: int) -> Array:
     return np.asarray(v / math.sqrt(math.fsum(v * v)))  # fsum: the same bits on every machine
 
 
-def _sampled(
-    regime: str, seeds: list[int], centres: Array, n: int, m: int, spread: float
-) -> tuple[Quadratics, Quadratics]:
-    if n < 1 or not math.isfinite(spread) or spread < 0:
-        raise ColdError(f"sampled tasks need n >= 1 points and a spread >= 0, got n={n}, spread={spread}")
-    T, d = centres.shape[1:]
-    pairs = []
-    for seed, centre in zip(seeds, centres, strict=True):
-        points = centre[:, None, :] + spread * _rng(seed, regime, "points").standard_normal((T, n, d))
-        pairs.append(_means(points, m, _rng(seed, regime, "memory")))
-    phi, hat = zip(*pairs, strict=True)
-    everything = _stack(phi)
-    return everything, (everything if m == n else _stack(hat))
-
-
 def _means(points: Array, m: int, rng: np.random.Generator) -> tuple[Quadratics, Quadratics]:
     """Mean quadratic loss of all points (T, n, d), and of m of them a task."""
     T, n, _ = points.shape
@@ -244,9 +239,9 @@ def _means(points: Array, m: int, rng: np.random.Generator) -> tuple[Quadratics,
 
 
 def _memory_pick(n: int, m: int, T: int, rng: np.random.Generator) -> np.ndarray:
-    if not 1 <= m <= n:
+    if m != int(m) or not 1 <= m <= n:
         raise ColdError(f"the memory must hold between 1 and n={n} points a task, got m={m}")
-    return rng.permuted(np.tile(np.arange(n), (T, 1)), axis=1)[:, :m]
+    return rng.permuted(np.tile(np.arange(n), (T, 1)), axis=1)[:, : int(m)]
 
 
 def _mean_loss(points: Array) -> Quadratics:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import math
 import pkgutil
-import textwrap
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -118,7 +118,7 @@ def claim(
     """Register the decorated function, which takes nothing and returns a Finding, as the check of a claim."""
 
     def register(check: Check) -> Check:
-        text = textwrap.dedent(explain).strip()
+        text = inspect.cleandoc(explain)
         registry.add(Claim(id, label, section, " ".join(statement.split()), recorded, check, text), check.__module__)
         return check
 

@@ -138,9 +138,7 @@ class Paper:
     def runs(self, dataset: str | None = None, method: str | None = None) -> tuple[Hyperparameters, ...]:
         """Columns of the hyper-parameter tables, all or those of one dataset and/or one method."""
         return tuple(
-            run
-            for run in self.hyperparameters
-            if dataset in (None, run.dataset) and method in (None, run.method)
+            run for run in self.hyperparameters if dataset in (None, run.dataset) and method in (None, run.method)
         )
 
     def tasks_in_tables(self, dataset: str) -> frozenset[int]:
@@ -276,9 +274,7 @@ def _runs(entry: Mapping[str, Any]) -> Iterator[Hyperparameters]:
         settings = {name: values[place] for name, values in rows.items()}
         for name in ("learning_rate", "V", "delta", "queue_initialization"):
             settings[name] = float(settings[name])
-        yield Hyperparameters(
-            method=entry["method"], dataset=dataset, memory=memory, table=entry["label"], **settings
-        )
+        yield Hyperparameters(method=entry["method"], dataset=dataset, memory=memory, table=entry["label"], **settings)
 
 
 @lru_cache(maxsize=8)

@@ -1,0 +1,1 @@
+"""The benchmark trainer: COLD and the baselines on real data (needs torch)."""

@@ -1,0 +1,95 @@
+"""Options that several commands share, and how their texts become values."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import typer
+
+from ..errors import ColdError
+from ..sources import Source, load_source
+from ..tasks import REGIMES
+
+RegimeOption = Annotated[
+    str, typer.Option("--regime", "-r", help="low, high, conflict, all, or a file: .toml, .npz (optima) or .csv.")
+]
+SeedsOption = Annotated[int, typer.Option("--seeds", help="Number of task streams (seeds 0, 1, ...).")]
+TOption = Annotated[str | None, typer.Option("--T", help="Number of tasks.")]
+DimensionOption = Annotated[int | None, typer.Option("--d", help="Dimension of the model.")]
+VOption = Annotated[str, typer.Option("--V", help="Weight of the present task: a number, or a grid to sweep.")]
+EtaOption = Annotated[str, typer.Option("--eta", help="Step size, or 'auto' for 1/(2 alpha_t).")]
+DeltaOption = Annotated[str, typer.Option("--delta", help="Tolerance of the queues.")]
+StepsOption = Annotated[str, typer.Option("--steps", help="Gradient steps a task.")]
+MemoryOption = Annotated[str | None, typer.Option("--memory", help="Points a task in the memory (sampled tasks).")]
+PointsOption = Annotated[int | None, typer.Option("--points", help="Sampled tasks: number of points a task.")]
+SpreadOption = Annotated[float | None, typer.Option("--spread", help="Sampled tasks: s.d. of the points.")]
+ReferenceOption = Annotated[
+    Literal["previous", "best"], typer.Option("--reference", help="previous: COLD. best: COLD-ORACLE.")
+]
+WeightsOption = Annotated[
+    Literal["mean", "sum", "none"],
+    typer.Option("--weights", help="Queue weights: mean (appendix), sum (main text), none (queue off)."),
+]
+SolverOption = Annotated[Literal["gd", "exact"], typer.Option("--solver", help="Gradient steps, or the minimiser.")]
+WindowOption = Annotated[int | None, typer.Option("--window", help="With best: only the last so many models.")]
+NoiseOption = Annotated[float, typer.Option("--noise", help="S.d. of gradient noise a coordinate.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and nothing else on stdout.")]
+OutOption = Annotated[Path, typer.Option("--out", help="Folder of stored results.")]
+EngineOption = Annotated[Literal["loky", "dask", "serial"], typer.Option("--engine", help="How cells run.")]
+JobsOption = Annotated[int, typer.Option("--jobs", help="Worker processes; -1: all cores.")]
+SchedulerOption = Annotated[str | None, typer.Option("--scheduler", help="Address of a running dask scheduler.")]
+
+
+def parse_grid(text: str, name: str) -> list[float]:
+    """`10:1000:20log` (or `:20lin`, `:20` for lin), a comma list, or one number.
+
+    >>> parse_grid("1:100:3log", "V")
+    [1.0, 10.0, 100.0]
+    >>> parse_grid("50,200", "V")
+    [50.0, 200.0]
+    """
+    wrong = ColdError(f"cannot read --{name} {text!r}: give a number, a list 1,2,5 or a grid 10:1000:20log")
+    try:
+        if ":" not in text:
+            return [float(part) for part in text.split(",")]
+        low, high, count = text.split(":")
+        spaced = np.geomspace if count.endswith("log") else np.linspace
+        values = spaced(float(low), float(high), int(count.removesuffix("log").removesuffix("lin")))
+    except ValueError:
+        raise wrong from None
+    if len(values) == 0:
+        raise wrong
+    return [float(f"{value:.12g}") for value in values]  # ends stay what the user typed
+
+
+def parse_one(text: str, name: str, command: str) -> float:
+    """A single number, for an option that this command does not sweep."""
+    values = parse_grid(text, name)
+    if len(values) != 1:
+        raise ColdError(f"--{name} takes one number here; to vary it use {command}")
+    return values[0]
+
+
+def parse_whole(text: str, name: str, command: str) -> int:
+    value = parse_one(text, name, command)
+    if not math.isfinite(value) or value != int(value):
+        raise ColdError(f"--{name} must be a whole number, got {text}")
+    return int(value)
+
+
+def parse_range(text: str | None) -> tuple[float, float] | None:
+    """`50:200` of --fit."""
+    if text is None:
+        return None
+    try:
+        low, high = (float(part) for part in text.split(":"))
+    except ValueError:
+        raise ColdError(f"cannot read --fit {text!r}: give LOW:HIGH, such as 50:200") from None
+    return low, high
+
+
+def parse_sources(regime: str) -> list[Source]:
+    return [load_source(name) for name in (REGIMES if regime == "all" else (regime,))]

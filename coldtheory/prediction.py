@@ -1,0 +1,66 @@
+"""What the gradient before a task should be when no queue acts, in closed form.
+
+Tasks a_t = w_base + t g + xi_t with xi_t ~ N(0, c2 I) (LOW: g = 0; HIGH: g = drift v / T), identity Hessians.
+J gradient steps of size eta on V Phi_t go the share f = 1 - (1 - eta V)^J of the way to a_t:
+
+    x_t = x_{t-1} + f (a_t - x_{t-1})
+
+The mean of a_t - x_{t-1} obeys e_{t+1} = (1 - f) e_t + g from e_1 = w_base + g - x_0. The noise in x_{t-1} has
+the variance f^2 c2 sum_{i < t-1} (1 - f)^{2i} a coordinate and is independent of xi_t. Together
+
+    E |grad Phi_t(x_{t-1})|^2 = |e_t|^2 + c2 d (1 + f^2 sum_{i < t-1} (1 - f)^{2i}).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._dynamics import progress
+from .errors import ColdError
+from .quadratics import Array
+
+
+def predicted_grad_before(
+    V: ArrayLike,
+    *,
+    w_base: ArrayLike,
+    drift_vector: ArrayLike | None = None,
+    w0: ArrayLike | None = None,
+    c2: float,
+    T: int,
+    eta: float,
+    steps: int,
+) -> Array:
+    """E |grad Phi_t(x_{t-1})|^2 over the tasks' noise, for t = 1..T and each V: (len(V), T).
+
+    drift_vector : how far the centre moves over all T tasks, drift * v in HIGH (None: it does not move)
+    w0           : x_0, (d,); None is the origin
+
+    >>> predicted_grad_before([1.0], w_base=[2.0], c2=0.0, T=3, eta=0.5, steps=1)     # the error halves
+    array([[4.  , 1.  , 0.25]])
+    """
+    V = np.atleast_1d(np.asarray(V, dtype=np.float64))
+    base = np.asarray(w_base, dtype=np.float64)
+    if base.ndim != 1 or V.ndim != 1:
+        raise ColdError(f"w_base must have shape (d,) and V shape (n,), got {base.shape} and {V.shape}")
+    if T < 1 or steps < 1 or not eta > 0 or not (V > 0).all() or not c2 >= 0:
+        raise ColdError("T and steps must be at least 1, eta and V > 0, c2 >= 0")
+    g = np.zeros_like(base) if drift_vector is None else np.asarray(drift_vector, dtype=np.float64) / T
+    first = base + g - (0.0 if w0 is None else np.asarray(w0, dtype=np.float64))
+    f = progress(V, np.asarray(eta), np.asarray(steps))[:, None]
+    before = np.arange(T)[None, :]  # t - 1
+    left = (1.0 - f) ** before
+    moved = _geometric_sum(f, before)
+    e = left[..., None] * first + moved[..., None] * g
+    noise = 1.0 + f**2 * _geometric_sum(f * (2.0 - f), before)
+    return np.asarray(np.vecdot(e, e) + c2 * base.size * noise)
+
+
+def _geometric_sum(share: Array, n: np.ndarray) -> Array:
+    """sum_{i < n} (1 - share)^i, also for shares near 0, where (1 - (1 - share)^n) / share loses digits."""
+    small = np.abs(share) < 0.5
+    flat = share == 0.0
+    accurate = -np.expm1(n * np.log1p(-np.where(small, share, 0.0)))
+    total = np.where(small, accurate, 1.0 - (1.0 - share) ** n)
+    return np.asarray(np.where(flat, n, total / np.where(flat, 1.0, share)))

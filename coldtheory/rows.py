@@ -1,0 +1,75 @@
+"""What a sweep stores of one run: the keys of a row, and how they are measured."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .measures import conditions, enclosing_ball, eta_alpha, loss_variation, memory_variation, rho_bar
+from .simulate import Run
+
+#: The measured keys of a row, in the order of the columns, with their meaning.
+MEASURED_KEYS = {
+    "grad_before": "(1/T) sum_t |grad Phi_t(x_{t-1})|^2, the left side of thm:gradient_norm_bound",
+    "grad_after": "(1/T) sum_t |grad Phi_t(x_t)|^2",
+    "Qbar": "(1/T) sum_t Qbar[t-1], the average queue",
+    "Delta_bar": "(1/T) sum_t Delta_t",
+    "rho_bar": "(1/T) sum_t rho_{t,-} over the smallest ball W around optima and models",
+    "D_phi": "D_Phi[T] over W (def:Dphi)",
+    "D_phi_trajectory": "D_Phi[T] along the models x_{t-1}",
+    "D_phi_hull": "D_Phi[T] over the convex hull of the models",
+    "D_phi_hat": "D_{Phi,hatPhi}[T] over W",
+    "eta_alpha": "max_t eta alpha_t",
+    "step_half": "whether eta <= 1/(2 alpha_t) at every task, the premise of thm:gradient_norm_bound",
+    "step_one": "whether eta <= 1/alpha_t at every task, which is enough for it",
+    "diverged": "whether the models left every bounded set",
+}
+
+#: The keys that say which run it was.
+CONFIG_KEYS = {
+    "source": "the tasks: regime with all its constants, or file with its digest",
+    "regime": "short name of the source",
+    "T": "number of tasks",
+    "d": "dimension",
+    "memory": "points a task in the memory, of a sampled task; else null",
+    "seed": "seed of the task stream",
+    "V": "weight of the present task's loss",
+    "eta": "step size, or 'auto' for 1/(2 alpha_t)",
+    "delta": "tolerance of the queues",
+    "steps": "gradient steps a task",
+    "reference": "'previous' (COLD) or 'best' (COLD-ORACLE)",
+    "weights": "'mean', 'sum' or 'none'",
+    "solver": "'gd' or 'exact'",
+    "window": "number of candidate models of 'best', null for all",
+    "noise": "s.d. of the gradient noise a coordinate",
+    "key": "hash of the configuration",
+}
+
+
+def measured(run: Run) -> dict[str, np.ndarray]:
+    """`MEASURED_KEYS` as arrays over the runs of a batch."""
+    ball = enclosing_ball(run)
+    held = conditions(run, ball)
+    return {
+        "grad_before": run.avg_grad_before,
+        "grad_after": run.avg_grad_after,
+        "Qbar": run.avg_Qbar,
+        "Delta_bar": run.Delta_bar,
+        "rho_bar": rho_bar(run, ball=ball),
+        "D_phi": loss_variation(run, ball=ball),
+        "D_phi_trajectory": loss_variation(run, "trajectory"),
+        "D_phi_hull": loss_variation(run, "hull"),
+        "D_phi_hat": memory_variation(run, ball=ball),
+        "eta_alpha": eta_alpha(run),
+        "step_half": held.step_half,
+        "step_one": held.step_one,
+        "diverged": run.diverged,
+    }
+
+
+def plain(value: Any) -> Any:
+    """A JSON value: numpy types become Python's, and what is not finite becomes None."""
+    value = value.item() if isinstance(value, np.generic | np.ndarray) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,153 @@
+"""Where tasks come from: a regime by name, or a user's own file (TOML, npz, CSV)."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import math
+import sys
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import ColdError, unknown_name
+from .store import config_key
+from .tasks import REGIMES, Tasks, from_optima, make_tasks, with_sampled_points
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_SAMPLING = ("n", "m", "spread")
+_NPZ_ARRAYS = ("optima", "hessians", "memory_optima", "memory_hessians")
+_FILE_KINDS = (".toml", ".npz", ".csv")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A stream of tasks for every seed; `constants` are the regime's, with n, m and spread if sampled."""
+
+    name: str
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    arrays: Mapping[str, np.ndarray] | None = None  # a user's own tasks
+    digest: str | None = None  # of the arrays
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """All that the tasks depend on besides the seed, defaults written out."""
+        if self.arrays is not None:
+            return {"file": self.name, "sha256": self.digest, **self._sampling()}
+        defaults = dict(REGIMES[self.name].__kwdefaults__ or {})
+        given = {name: value for name, value in self.constants.items() if name in defaults}
+        return {"regime": self.name, **defaults, **given, **self._sampling()}
+
+    @property
+    def stem(self) -> str:
+        """The name of this source's row file."""
+        return f"{self.name}-{config_key(self.config)[:8]}"
+
+    def with_constants(self, **constants: Any) -> Source:
+        given = {name: value for name, value in constants.items() if value is not None}
+        if self.arrays is not None and (fixed := [name for name in given if name not in _SAMPLING]):
+            raise ColdError(f"{self.name} fixes its own tasks: leave {' and '.join('--' + name for name in fixed)} out")
+        return replace(self, constants={**self.constants, **given})
+
+    def seeds(self, wanted: int) -> list[int]:
+        """The seeds to run: 0 .. wanted-1, or what the user's file holds."""
+        if self.arrays is None or "n" in self.constants:
+            return list(range(wanted))
+        optima = self.arrays["optima"]
+        return list(range(optima.shape[0] if optima.ndim == 3 else 1))
+
+    def tasks(self, seeds: Sequence[int]) -> Tasks:
+        """The tasks of these seeds, one stream each."""
+        if self.arrays is None:
+            return make_tasks(self.name, seeds, **self.constants)
+        optima = self.arrays["optima"]
+        if "n" in self.constants:
+            if len(self.arrays) > 1 or optima.ndim != 2:
+                raise ColdError("points can be sampled around plain optima (T, d) only")
+            return with_sampled_points(self.name, seeds, np.stack([optima] * len(seeds)), **self._sampling())
+        if optima.ndim == 2:
+            return from_optima(**{name: array[None] for name, array in self.arrays.items()}, name=self.name)
+        return from_optima(**self.arrays, name=self.name)[list(seeds)]
+
+    def _sampling(self) -> dict[str, Any]:
+        return {name: self.constants[name] for name in _SAMPLING if name in self.constants}
+
+
+def load_source(text: str) -> Source:
+    """A regime's name, or the path of a .toml, .npz or .csv file."""
+    if text in REGIMES:
+        return Source(text)
+    path = Path(text)
+    if path.suffix not in _FILE_KINDS:
+        raise unknown_name("regime", text, [*REGIMES, "all", "FILE.toml", "FILE.npz", "FILE.csv"])
+    if not path.is_file():
+        raise ColdError(f"no file {text}; give a regime ({', '.join(REGIMES)}) or a .toml, .npz or .csv file")
+    if path.suffix == ".toml":
+        return _from_toml(path)
+    arrays: dict[str, Any] = _from_npz(path) if path.suffix == ".npz" else {"optima": _from_csv(path)}
+    from_optima(**arrays)  # every complaint about shapes and numbers comes now
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(f"{name}{arrays[name].shape}".encode() + np.ascontiguousarray(arrays[name]).tobytes())
+    return Source(path.stem, arrays=arrays, digest=digest.hexdigest()[:16])
+
+
+def _from_toml(path: Path) -> Source:
+    """`regime = "high"` (or `optima = "file.npz"`, relative to the TOML file) and any constants."""
+    try:
+        table = tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ColdError(f"cannot read {path}: {error}") from None
+    base = table.pop("regime", None)
+    own = table.pop("optima", None)
+    if (base is None) == (own is None):
+        raise ColdError(f'{path} needs either regime = "{"|".join(REGIMES)}" or optima = "FILE.npz"')
+    source = load_source(str(base) if own is None else str(path.parent / str(own)))
+    known = [*_SAMPLING, *(() if source.arrays is not None else REGIMES[source.name].__kwdefaults__ or {})]
+    for name, value in table.items():
+        if name not in known:
+            raise unknown_name(f"setting in {path.name}", name, known)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise ColdError(f"{name} in {path.name} must be a finite number, got {value!r}")
+    return source.with_constants(**table)
+
+
+def _from_npz(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            arrays = {name: content[name] for name in content.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        raise ColdError(f"{path} is no readable npz of plain numbers (damaged, truncated or pickled)") from None
+    if "optima" not in arrays:
+        raise ColdError(f"{path} needs an array 'optima' of shape (T, d) or (streams, T, d); it has {sorted(arrays)}")
+    for name in arrays:
+        if name not in _NPZ_ARRAYS:
+            raise unknown_name(f"array in {path.name}", name, _NPZ_ARRAYS)
+    return arrays
+
+
+def _from_csv(path: Path) -> np.ndarray:
+    """One task a line, one coordinate a column; a first line of names is passed over."""
+    try:
+        with path.open(newline="") as file:
+            lines = [line for line in csv.reader(file) if line]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ColdError(f"cannot read {path}: {error}") from None
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows.append([float(entry) for entry in line])
+        except ValueError:
+            if number > 1:
+                raise ColdError(f"{path} line {number}: every entry must be a number") from None
+    if not rows or len({len(row) for row in rows}) != 1:
+        raise ColdError(f"{path} must have at least one line of numbers, all lines of one length")
+    return np.array(rows)

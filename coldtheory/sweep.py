@@ -1,0 +1,185 @@
+"""Grids of runs: V, delta, eta, steps, T or the memory, for every seed, stored cell by cell."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from .errors import ColdError, DivergenceWarning, unknown_name
+from .parallel import Engine, run_jobs
+from .rows import measured, plain
+from .settings import Reference, Settings, Solver, Weights
+from .simulate import simulate
+from .sources import Source
+from .store import Row, config_key, open_row_files
+
+Axis = Literal["V", "delta", "eta", "steps", "T", "memory"]
+
+_SCHEMA = 1  # raise it when the meaning of a row changes: old rows are then computed anew
+_SEEDS_A_JOB = 5  # part of what a job is, so never a matter of the machine
+
+
+@dataclass(frozen=True)
+class Method:
+    """What holds for a whole sweep besides the axis."""
+
+    reference: Reference = "previous"
+    weights: Weights = "mean"
+    solver: Solver = "gd"
+    window: int | None = None
+    noise: float = 0.0
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The settings of one run that may be swept."""
+
+    V: float = 200.0
+    eta: float | Literal["auto"] = 4e-4
+    delta: float = 4e-7
+    steps: int = 3
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a grid."""
+
+    source: Source
+    seed: int
+    numbers: Numbers
+    method: Method
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {
+            "schema": _SCHEMA, "source": self.source.config, "seed": self.seed,
+            **vars(self.numbers), **vars(self.method),
+        }  # fmt: skip
+
+    @property
+    def key(self) -> str:
+        return config_key(self.config)
+
+
+def grid(
+    source: Source,
+    axis: Axis,
+    values: Sequence[float],
+    seeds: int,
+    *,
+    numbers: Numbers | None = None,
+    method: Method | None = None,
+) -> list[Cell]:
+    """The cells of a sweep: every value of the axis with every seed."""
+    if axis not in get_args(Axis):
+        raise unknown_name("axis", axis, get_args(Axis))
+    if not values:
+        raise ColdError(f"the grid of {axis} is empty")
+    if seeds < 1:
+        raise ColdError(f"the number of seeds must be at least 1, got {seeds}")
+    numbers, method = numbers or Numbers(), method or Method()
+    whole = axis in ("steps", "T", "memory")
+    if whole and any(value != int(value) for value in values):
+        raise ColdError(f"{axis} takes whole numbers")
+    cells = []
+    for value in dict.fromkeys(int(v) if whole else float(v) for v in values):
+        here, chosen = source, numbers
+        if axis == "T":
+            here = source.with_constants(T=value)
+        elif axis == "memory":
+            here = source.with_constants(m=value)
+        else:
+            chosen = replace(numbers, **{str(axis): value})  # type: ignore[arg-type]
+        _check(chosen, method)
+        cells += [Cell(here, seed, chosen, method) for seed in here.seeds(seeds)]
+    return cells
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    folder: Path,
+    *,
+    engine: Engine = "loky",
+    n_jobs: int = -1,
+    scheduler: str | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Row]:
+    """The rows of these cells, in their order; what the folder holds already is not computed again.
+
+    `progress(done, total)` is told how many cells are there. An interruption loses at most the jobs
+    under way.
+    """
+    keys = [cell.key for cell in cells]
+    sources = {cell.source.stem: cell.source.config for cell in cells}
+    with open_row_files(folder, sources) as files:
+        missing = {key: cell for key, cell in zip(keys, cells, strict=True) if key not in files[cell.source.stem]}
+        jobs = list(_jobs(missing.values()))
+        done, total = len(cells) - len(missing), len(cells)
+        progress(done, total)
+        for stem, rows in run_jobs(_run_job, jobs, engine=engine, n_jobs=n_jobs, scheduler=scheduler):
+            files[stem].add(rows)
+            done += len(rows)
+            progress(done, total)
+        return [files[cell.source.stem][key] for key, cell in zip(keys, cells, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Job:
+    """Runs that share tasks and method: one call of `simulate`."""
+
+    source: Source
+    seeds: tuple[int, ...]
+    numbers: tuple[Numbers, ...]
+    method: Method
+
+
+def _jobs(cells: Iterable[Cell]) -> Iterator[_Job]:
+    """Cells in groups: first by tasks, method and seed, then seeds that want the same numbers together."""
+    of_seed: dict[tuple[str, Method, bool, int], list[Cell]] = {}
+    for cell in cells:
+        group = (cell.source.stem, cell.method, cell.numbers.eta == "auto", cell.seed)
+        of_seed.setdefault(group, []).append(cell)
+    alike: dict[tuple[str, Method, tuple[Numbers, ...]], list[Cell]] = {}
+    for (stem, method, _, _), group_cells in of_seed.items():
+        numbers = tuple(cell.numbers for cell in group_cells)
+        alike.setdefault((stem, method, numbers), []).append(group_cells[0])
+    for (_, method, numbers), firsts in alike.items():
+        for at in range(0, len(firsts), _SEEDS_A_JOB):
+            seeds = tuple(cell.seed for cell in firsts[at : at + _SEEDS_A_JOB])
+            yield _Job(firsts[0].source, seeds, numbers, method)
+
+
+def _run_job(job: _Job) -> tuple[str, list[Row]]:
+    """The rows of a job, and the row file they belong to."""
+    tasks = job.source.tasks(job.seeds)
+    eta = job.numbers[0].eta
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DivergenceWarning)  # rows say which runs diverged
+        run = simulate(
+            tasks,
+            V=[n.V for n in job.numbers],
+            eta="auto" if eta == "auto" else [float(n.eta) for n in job.numbers],
+            delta=[n.delta for n in job.numbers],
+            steps=[n.steps for n in job.numbers],
+            **vars(job.method),
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = measured(run)
+    rows = []
+    for s, seed in enumerate(job.seeds):
+        for p, numbers in enumerate(job.numbers):
+            cell = Cell(job.source, seed, numbers, job.method)
+            config = {**cell.config, "regime": job.source.name, "T": tasks.T, "d": tasks.d}
+            config |= {"memory": job.source.config.get("m", job.source.config.get("n")), "key": cell.key}
+            rows.append({**config, **{name: plain(array[s, p]) for name, array in values.items()}})
+    return job.source.stem, rows
+
+
+def _check(numbers: Numbers, method: Method) -> None:
+    """Every complaint about settings comes before any work is done."""
+    Settings.of(**vars(numbers), **vars(method), noise_seed=0, ball=None)
