@@ -12,7 +12,7 @@ import numpy as np
 from .quadratics import Array, Quadratics
 
 _MAX_ITERATIONS = 80
-_STOP = 1e-12  # complementarity and residuals, in scaled units, at which a programme is solved
+_STOP = 1e-13  # complementarity and residuals, in scaled units, at which a programme is solved
 _LATE = 1e-8  # accuracy from which on lack of progress means rounding; earlier it is a bad start
 _PATIENCE = 5  # iterations without progress after which rounding has won
 _SHORT = 0.995  # share of the way to the boundary that a step may go

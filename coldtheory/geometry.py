@@ -9,6 +9,7 @@ The ideal problem of eq. `ideal_cl` lives in `ideal`; its functions are at hand 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 _EPS = float(np.finfo(np.float64).eps)
+_QUIET = partial(np.errstate, over="ignore", invalid="ignore")  # a diverged run is no news here
 _NEWTON_STEPS = 60  # a cap: the secular equation takes about six
 
 
@@ -66,7 +68,8 @@ class Ball:
         p = np.asarray(points, dtype=np.float64)
         several = p.ndim > self.center.ndim
         center, radius = (self.center[..., None, :], self.radius[..., None]) if several else (self.center, self.radius)
-        return np.asarray(_norm(p - center) <= radius * (1.0 + rtol))
+        with _QUIET():
+            return np.asarray(_norm(p - center) <= radius * (1.0 + rtol))
 
 
 def project_on_ball(w: Array, center: Array, radius: Array | float) -> Array:
@@ -74,11 +77,12 @@ def project_on_ball(w: Array, center: Array, radius: Array | float) -> Array:
 
     A point inside stays as it is, bit for bit.
     """
-    gap = w - center
-    length = _norm(gap)[..., None]
-    outside = length > np.asarray(radius)[..., None]
-    shrink = np.asarray(radius)[..., None] / np.where(outside, length, 1.0)
-    return np.where(outside, center + gap * shrink, w)
+    with _QUIET():
+        gap = w - center
+        length = _norm(gap)[..., None]
+        outside = length > np.asarray(radius)[..., None]
+        shrink = np.asarray(radius)[..., None] / np.where(outside, length, 1.0)
+        return np.where(outside, center + gap * shrink, w)
 
 
 def minimise_on_ball(A: Array, b: Array, center: Array, radius: Array | float) -> Array:
@@ -94,26 +98,27 @@ def minimise_on_ball(A: Array, b: Array, center: Array, radius: Array | float) -
     array([2., 0.])
     """
     R = np.asarray(radius, dtype=np.float64)[..., None]
-    fine_A = np.asarray(np.isfinite(A).all(axis=(-2, -1)))
-    curvature, basis = np.linalg.eigh(np.where(fine_A[..., None, None], A, 0.0))
-    size = np.abs(curvature).max(axis=-1, keepdims=True)
-    curvature = np.where(np.abs(curvature) <= 8 * A.shape[-1] * _EPS * size, 0.0, curvature)
-    slope = np.vecmat(np.matvec(A, center) - b, basis)
-    fine = fine_A[..., None] & np.isfinite(slope).all(axis=-1, keepdims=True) & np.isfinite(R)
-    slope = np.where(fine, slope, 0.0)
-    # What rounding leaves along flat directions is no slope: it would send p to the rim for nothing.
-    rounding = 8 * A.shape[-1] * _EPS * (size * _norm(center)[..., None] + _norm(b)[..., None])
-    convex = curvature[..., :1] >= 0.0
-    slope = np.where(convex & (curvature == 0.0) & ~(np.abs(slope) > rounding), 0.0, slope)
-    p = _secular(curvature, slope, np.where(fine, R, 1.0))
-    return np.asarray(np.where(fine, center + np.matvec(basis, p), np.nan))
+    with _QUIET():
+        fine_A = np.asarray(np.isfinite(A).all(axis=(-2, -1)))
+        curvature, basis = np.linalg.eigh(np.where(fine_A[..., None, None], A, 0.0))
+        size = np.abs(curvature).max(axis=-1, keepdims=True)
+        curvature = np.where(np.abs(curvature) <= 8 * A.shape[-1] * _EPS * size, 0.0, curvature)
+        slope = np.vecmat(np.matvec(A, center) - b, basis)
+        fine = fine_A[..., None] & np.isfinite(slope).all(axis=-1, keepdims=True) & np.isfinite(R)
+        slope = np.where(fine, slope, 0.0)
+        # What rounding leaves along flat directions is no slope: it would send p to the rim for nothing.
+        rounding = 8 * A.shape[-1] * _EPS * (size * _norm(center)[..., None] + _norm(b)[..., None])
+        convex = curvature[..., :1] >= 0.0
+        slope = np.where(convex & (curvature == 0.0) & ~(np.abs(slope) > rounding), 0.0, slope)
+        p = _secular(curvature, slope, np.where(fine, R, 1.0))
+        return np.asarray(np.where(fine, center + np.matvec(basis, p), np.nan))
 
 
 def _secular(curvature: Array, slope: Array, R: Array) -> Array:
     """The minimiser in the eigenbasis: curvature ascending (..., d), slope (..., d), radius (..., 1)."""
     lowest = curvature[..., :1]
     stiff = curvature + np.maximum(-lowest, 0.0)  # >= 0, and exactly 0 for the lowest if A is not convex
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # No component may exceed R: that bounds the root from below, within a factor sqrt(d) in |p|.
         shift = np.maximum((np.abs(slope) / R - stiff).max(axis=-1, keepdims=True), 0.0)
         for _ in range(_NEWTON_STEPS):

@@ -122,7 +122,7 @@ def _from_toml(path: Path) -> Source:
 
 def _from_npz(path: Path) -> dict[str, np.ndarray]:
     try:
-        with np.load(path, allow_pickle=False) as content:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
             arrays = {name: content[name] for name in content.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile):
         raise ColdError(f"{path} is no readable npz of plain numbers (damaged, truncated or pickled)") from None

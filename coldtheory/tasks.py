@@ -69,12 +69,10 @@ def from_optima(
     phi = Quadratics.of(optima, hessians)
     if memory_optima is None and memory_hessians is None:
         return Tasks(phi, phi, name)
-    hat = Quadratics.of(
-        phi.optima if memory_optima is None else memory_optima,
-        phi.hessians if memory_hessians is None else memory_hessians,
-    )
-    if hat.optima.shape != phi.optima.shape:
-        raise ColdError(f"memory optima have shape {hat.optima.shape}, the tasks' optima {phi.optima.shape}")
+    kept = phi.optima if memory_optima is None else memory_optima
+    if np.shape(kept) != phi.optima.shape:
+        raise ColdError(f"memory optima have shape {np.shape(kept)}, the tasks' optima {phi.optima.shape}")
+    hat = Quadratics.of(kept, phi.hessians if memory_hessians is None else memory_hessians)
     if hat.isotropic != phi.isotropic:  # one representation for both keeps every formula single
         phi = Quadratics(phi.optima, phi.matrices(), phi.offsets)
         hat = Quadratics(hat.optima, hat.matrices(), hat.offsets)
@@ -122,6 +120,16 @@ def conflict(
     side = 1.0 - 2.0 * ((np.arange(T) // block) % 2)
     way = side[:, None] * (0.5 * separation) * _direction(seed, "conflict", d)
     return _base(seed, "conflict", d, c1) + way + _noise(seed, "conflict", T, d, c2)
+
+
+def base_and_drift(regime: str, seed: int, **constants: Any) -> tuple[Array, Array | None]:
+    """What a LOW or HIGH stream is made of besides noise: w_base (d,), and drift * v (d,) or None for LOW."""
+    if regime not in ("low", "high"):
+        raise unknown_name("regime with a closed form", regime, ("low", "high"))
+    _check_constants(regime, constants)
+    given = {**(REGIMES[regime].__kwdefaults__ or {}), **constants}
+    base = _base(seed, regime, given["d"], given["c1"])
+    return base, (given["drift"] * _direction(seed, regime, given["d"]) if regime == "high" else None)
 
 
 REGIMES: dict[str, Callable[..., Array]] = {"low": low, "high": high, "conflict": conflict}

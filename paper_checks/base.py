@@ -6,6 +6,8 @@ import importlib
 import inspect
 import math
 import pkgutil
+import re
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -118,7 +120,7 @@ def claim(
     """Register the decorated function, which takes nothing and returns a Finding, as the check of a claim."""
 
     def register(check: Check) -> Check:
-        text = inspect.cleandoc(explain)
+        text = reflow(inspect.cleandoc(explain))
         registry.add(Claim(id, label, section, " ".join(statement.split()), recorded, check, text), check.__module__)
         return check
 
@@ -152,6 +154,12 @@ def run_claim(claim: Claim) -> Outcome:
     start = time.perf_counter()
     finding = claim.check()
     return Outcome(claim, finding, time.perf_counter() - start)
+
+
+def reflow(text: str, width: int = 100) -> str:
+    """Paragraphs filled to one width; paragraphs with an indented line (formulas) stay as they are."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(p if re.search(r"^\s", p, re.M) else textwrap.fill(p, width) for p in paragraphs)
 
 
 def plain(value: Any) -> Any:

@@ -205,8 +205,7 @@ def statements() -> tuple[Statement, ...]:
 
 @lru_cache(maxsize=8)
 def load_paper(path: Path) -> Paper:
-    # Decimal keeps the printed digits, from which the rounding error of a results cell is taken.
-    raw = _read(path)
+    raw = read_toml(path)
     try:
         return Paper(
             datasets={key: _dataset(key, entry) for key, entry in raw["dataset"].items()},
@@ -219,7 +218,8 @@ def load_paper(path: Path) -> Paper:
         raise ColdError(f"{path.name} does not follow its schema: {error!r}; see the comments at its top") from error
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """The raw data of a file; numbers with a point are Decimal, so that printed digits survive."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
     except FileNotFoundError as error:
@@ -279,7 +279,7 @@ def _runs(entry: Mapping[str, Any]) -> Iterator[Hyperparameters]:
 
 @lru_cache(maxsize=8)
 def _load_facts(path: Path) -> tuple[Mapping[str, Fact], tuple[Statement, ...]]:
-    raw = _read(path)
+    raw = read_toml(path)
     try:
         known = {id: Fact(id=id, **_floats(entry)) for id, entry in raw["fact"].items()}
         return known, tuple(Statement(**entry) for entry in raw["statement"])

@@ -84,7 +84,9 @@ def bound_finding(checked: list[Slack]) -> Finding:
         for s in sorted(broken.values(), key=lambda s: s.slack)
     )
     needs = f"needs past tasks at {100 * worst.peak:.1f} % at their best"
-    text = f"{len(broken)} of {len(checked)} pairs break it beyond rounding: {listed} (the first {needs})"
+    text = (
+        f"{len(broken)} different pairs ({len(checked)} printed) break it beyond rounding: {listed} (the first {needs})"
+    )
     return Finding("false", worst.slack, text, data)
 
 

@@ -37,17 +37,22 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
 @app.callback()
 def root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version)
+    ] = False,
 ) -> None:
     """Simulate continual learning as drift-plus-penalty, measure it, and hold it against the theory.
 
     First steps: [bold]coldtheory sweep-V --regime high[/] and [bold]coldtheory simulate --V 200[/].
     """
-    if version:
-        typer.echo(__version__)
-        raise typer.Exit
 
 
 sweeps.add_to(app)

@@ -249,7 +249,7 @@ def assert_smallest(points, ball, rtol=1e-10):
     assert ball.contains(points, rtol=0.0).all()
     R = float(ball.radius)
     if len(np.unique(points, axis=0)) == 1:
-        assert R <= 1e-15 * np.abs(points).max()
+        assert 1e-15 * np.abs(points).max() >= R
         return
     distance = np.linalg.norm(points - ball.center, axis=1)
     rim = points[distance >= R * (1 - 1e-7)]
@@ -403,7 +403,7 @@ def test_ideal_points_of_the_papers_toy(regime, above):
     assert np.array_equal(every.w_star[0], tasks.phi.optima[0])
     assert (every.violation <= 0).all()
     assert (every.multipliers >= 0).all()
-    assert (every.gap <= 1e-9 * np.maximum(every.value, 1e-3 * delta)).all()
+    assert (every.gap <= 1e-8 * np.maximum(every.value, 1e-3 * delta)).all()
     for t in (2, 30, 150):
         one = ideal_point(tasks.phi, tasks.phi_hat, t, delta)
         assert one.value == pytest.approx(every.value[t - 1], rel=1e-8, abs=1e-11 * delta)

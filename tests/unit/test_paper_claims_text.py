@@ -71,7 +71,8 @@ TABLE_FLIPS = {
         [
             (old, "[95.00, 0.10, ")
             for old in (
-                "[85.68, 3.42, ", "[87.94, 1.28, ", "[68.03, 1.63, ", "[75.64, 1.11, ", "[56.74, 1.35, ", "[62.21, 1.04, ",
+                "[85.68, 3.42, ", "[87.94, 1.28, ", "[68.03, 1.63, ",
+                "[75.64, 1.11, ", "[56.74, 1.35, ", "[62.21, 1.04, ",
             )
         ],
     ),
@@ -125,7 +126,10 @@ FACT_FLIPS = {
     "text-cold-cost": ("holds", [('value = "(b+m)*C"', 'value = "(b+t*m)*C"')]),
     "text-meaning-of-m": (
         "holds",
-        [('"stored samples per task"', '"batch per past task"'), ('"one batch over all past tasks"', '"batch per past task"')],
+        [
+            ('"stored samples per task"', '"batch per past task"'),
+            ('"one batch over all past tasks"', '"batch per past task"'),
+        ],
     ),
     "text-tiny-65": (
         "holds",

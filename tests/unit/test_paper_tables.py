@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +46,13 @@ def latex() -> str:
 @pytest.fixture(scope="module")
 def raw() -> dict[str, Any]:
     """The TOML with digits as typed."""
-    text = (tables.HERE / "paper_tables.toml").read_text(encoding="utf-8")
-    return tables.tomllib.loads(text, parse_float=Decimal)
+    return tables.read_toml(tables.HERE / "paper_tables.toml")
 
 
 def environment(latex: str, label: str, names: str = r"table\*?") -> str:
     """The innermost environment that holds a label."""
     found = re.findall(rf"\\begin\{{({names})\}}(.*?)\\end\{{\1\}}", latex, flags=re.S)
-    bodies = [body for _, body in found if f"\\label{{{label}}}" in body]
+    bodies: list[str] = [body for _, body in found if f"\\label{{{label}}}" in body]
     assert len(bodies) == 1, f"{label}: {len(bodies)} environments"
     return bodies[0]
 

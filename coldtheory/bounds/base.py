@@ -1,0 +1,184 @@
+"""What every statement is evaluated to: both sides, each term by name, the premises, and the verdict.
+
+Arrays have a run's leading axes `...` (streams, then settings). A statement about every task t (or every pair
+t, k) has that many trailing axes more on both sides; `Bound.worst()` reduces it to its worst entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from ..quadratics import Array
+from ..tolerance import within
+
+if TYPE_CHECKING:
+    from .facts import Facts
+
+Kind = Literal["tight", "valid", "false as printed"]
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """One inequality lhs <= rhs = sum of the terms, on a batch of runs."""
+
+    id: str
+    form: str
+    label: str  #: the paper's label
+    lhs: Array
+    terms: Mapping[str, Array]  #: signed; their sum is the right side
+    assumptions: Mapping[str, np.ndarray]  #: premise -> whether each run meets it, (...)
+    kind: Kind
+    attained: str = ""  #: where equality is reached, if kind is "tight"
+    series: Mapping[str, Array] = field(default_factory=dict)  #: summands over t of the terms that are such sums
+    trailing: int = 0  #: axes after the leading ones: 0, or 1 (tasks), or 2 (pairs)
+    magnitude: Array | float = 0.0  #: largest number that entered by a difference and shows in no term
+
+    @cached_property
+    def rhs(self) -> Array:
+        total = np.zeros(np.shape(self.lhs))
+        for term in self.terms.values():
+            total = total + term
+        return np.asarray(total)
+
+    @property
+    def slack(self) -> Array:
+        return np.asarray(self.rhs - self.lhs)
+
+    @property
+    def ratio(self) -> Array:
+        """lhs / rhs where the right side is positive, NaN elsewhere."""
+        positive = self.rhs > 0
+        return np.asarray(np.where(positive, self.lhs / np.where(positive, self.rhs, 1.0), np.nan))
+
+    @cached_property
+    def scale(self) -> Array:
+        """The largest magnitude of the numbers that enter, an entry of `lhs` each."""
+        sizes = [np.abs(self.lhs), *(np.abs(term) for term in self.terms.values()), np.abs(self.magnitude)]
+        size = np.zeros(np.shape(self.lhs))
+        for one in sizes:
+            size = np.maximum(size, one)
+        return size
+
+    @cached_property
+    def applicable(self) -> np.ndarray:
+        """Whether every premise is met and both sides are numbers, (...)."""
+        met = np.asarray(self._all(np.isfinite(self.lhs) & np.isfinite(self.rhs)))
+        for premise in self.assumptions.values():
+            met = met & premise
+        return met
+
+    @property
+    def holds(self) -> np.ndarray:
+        """lhs <= rhs up to rounding, an entry of `lhs` each, whatever the premises."""
+        return within(self.lhs, self.rhs, self.scale)
+
+    @property
+    def violated(self) -> np.ndarray:
+        """Applicable, and yet broken somewhere, (...)."""
+        return np.asarray(self.applicable & ~self._all(self.holds))
+
+    @property
+    def outcome(self) -> np.ndarray:
+        """"holds", "violated" or "not applicable", (...)."""
+        words = np.where(self._all(self.holds), "holds", "violated")
+        return np.asarray(np.where(self.applicable, words, "not applicable"))
+
+    @property
+    def closeness(self) -> Array:
+        """1 - slack/scale: 1 at equality, more than 1 when broken; the worst entry of each run, (...).
+
+        Unlike `ratio` it makes sense for sides of any sign, so searches climb it.
+        """
+        gap = np.where(self.scale > 0, -self.slack / np.where(self.scale > 0, self.scale, 1.0), 0.0)
+        lead = gap.shape[: gap.ndim - self.trailing]
+        return np.asarray(1.0 + gap.reshape(*lead, -1).max(axis=-1))
+
+    def worst(self) -> Bound:
+        """The same bound at the entry with the least slack relative to its scale: arrays (...)."""
+        if self.trailing == 0:
+            return self
+        shape = np.shape(self.lhs)
+        lead = shape[: len(shape) - self.trailing]
+        gap = np.where(self.scale > 0, self.slack / np.where(self.scale > 0, self.scale, 1.0), np.inf)
+        at = np.nan_to_num(gap.reshape(*lead, -1), nan=np.inf, posinf=np.inf).argmin(axis=-1)[..., None]
+
+        def pick(values: Array) -> Array:
+            full = np.broadcast_to(values, shape).reshape(*lead, -1)
+            return np.asarray(np.take_along_axis(full, at, axis=-1)[..., 0])
+
+        terms = {name: pick(term) for name, term in self.terms.items()}
+        magnitude = pick(np.asarray(self.magnitude, dtype=np.float64))
+        return replace(self, lhs=pick(self.lhs), terms=terms, series={}, trailing=0, magnitude=magnitude)
+
+    def _all(self, entries: np.ndarray) -> np.ndarray:
+        return np.asarray(entries.all(axis=tuple(range(entries.ndim - self.trailing, entries.ndim))))
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A statement in words, for `--explain`."""
+
+    printed: str  #: what the paper says
+    wrong: str  #: what is wrong with it, or "nothing"
+    correct: str  #: the form that is true
+    conventions: str
+    proof: str
+    terms: Mapping[str, str]  #: term -> where it comes from
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A numbered claim of the paper with all forms in which it can be evaluated."""
+
+    id: str
+    title: str
+    label: str
+    forms: Mapping[str, Callable[..., Bound]]  #: form -> function (facts, **options)
+    latex: str  #: the corrected form
+    explain: Explanation
+
+
+def average(facts: Facts, factor: Array | float, summands: Array) -> Array:
+    """factor * summands / T, the summands over t of a term that is an average: (..., T)."""
+    return np.asarray(np.asarray(factor)[..., None] * summands / facts.T)
+
+
+def make(
+    statement: tuple[str, str],
+    form: str,
+    facts: Facts,
+    lhs: Array,
+    *,
+    kind: Kind,
+    premises: tuple[str, ...] = (),
+    more: Mapping[str, np.ndarray] | None = None,
+    terms: Mapping[str, Array] | None = None,
+    series: Mapping[str, Array] | None = None,
+    attained: str = "",
+    trailing: int = 0,
+    magnitude: Array | float = 0.0,
+) -> Bound:
+    """A `Bound` from summands over t (`series`, (..., T)) and finished `terms`; `statement` is (id, label)."""
+    id_, label = statement
+    shape = np.shape(lhs)
+    summed = {name: np.asarray(values.sum(axis=-1)) for name, values in (series or {}).items()}
+    whole = {name: np.broadcast_to(values, shape) for name, values in {**summed, **(terms or {})}.items()}
+    named = {"did not diverge": facts.bounded} | {name: facts.premise(name) for name in premises} | dict(more or {})
+    return Bound(
+        id=id_,
+        form=form,
+        label=label,
+        lhs=np.asarray(lhs),
+        terms=whole,
+        assumptions={name: np.broadcast_to(value, facts.lead) for name, value in named.items()},
+        kind=kind,
+        attained=attained,
+        series=series or {},
+        trailing=trailing,
+        magnitude=magnitude,
+    )

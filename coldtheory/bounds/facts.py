@@ -1,0 +1,165 @@
+"""The numbers of a trajectory that the statements are about, each computed once and only when asked for.
+
+`Facts` is the interface: any trajectory of any losses that provides these numbers can be checked. `RunFacts`
+computes them for runs on quadratics. Axes: `...` a run's leading ones, then t = 1..T (or 0..T for states), then k.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from ..errors import unknown_name
+from ..quadratics import Array
+
+Reading = Literal["ball", "trajectory"]
+
+_ROUNDING = 1e-12  # a step size at its limit is not over it
+
+
+class Facts:
+    """What is known of a batch of trajectories; see `coldtheory.simulate` for the symbols."""
+
+    T: int
+    lead: tuple[int, ...]
+    reference: str  #: "previous" (Case 1) or "best" (Case 2)
+    weights: str  #: "mean", "sum" or "none"
+    solver: str  #: "gd", "exact", or "prescribed" for models that follow no rule
+    projected: bool
+    noisy: bool
+    convex: bool
+
+    V: Array
+    delta: Array
+    steps: np.ndarray  #: J
+    L: Array
+    l: Array
+    eta: Array  #: (..., T)
+    bounded: np.ndarray  #: the run did not diverge
+
+    Q: Array  #: Q[..., t, k-1] = Q_k[t], (..., T+1, T)
+    Qbar: Array  #: Qbar[t-1], (..., T)
+    Delta: Array  #: (..., T)
+    cross: Array  #: S_t, (..., T)
+    alpha: Array  #: smoothness constant of the DPP_t that was used, (..., T)
+    lyapunov: Array  #: (..., T+1)
+    grad_before: Array  #: |grad Phi_t(x_{t-1})|^2, (..., T)
+    grad_after: Array  #: |grad Phi_t(x_t)|^2, (..., T)
+    grad_inner: Array  #: mean over the J inner iterates of |grad Phi_t(y_{t,j})|^2, (..., T)
+    phi_before: Array  #: Phi_t(x_{t-1}), (..., T)
+    phi_after: Array  #: Phi_t(x_t), (..., T)
+    hat: Array  #: hatPhi_k(x_t), (..., T+1, T)
+    hat_ref: Array  #: hatPhi_k(ref_{t,k}), (..., T, T)
+    conflict: Array  #: sum_{k<t} beta_k max(0, -<grad Phi_t, grad hatPhi_k>(x_{t-1})), (..., T)
+    curvature: Array  #: largest curvature of DPP_t, (..., T)
+
+    r: Array  #: sup_{w in W} max_k |w - v_k*|
+    radius: Array  #: of W
+    r_models: Array  #: max_{t,k} |x_t - v_k*|
+    sup_first: Array  #: sup_W Phi_1
+    models_inside: np.ndarray
+    inner_inside: np.ndarray  #: also the iterates between two tasks are in W
+
+    def variation(self, reading: Reading) -> Array:
+        """|Phi_t - Phi_{t-1}|, the supremum over W or the value at x_{t-1}; 0 at t = 1: (..., T)."""
+        raise NotImplementedError
+
+    def rho(self, reading: Reading) -> Array:
+        """rho_{t,-}, from the infimum over W or the value at x_{t-1}: (..., T)."""
+        raise NotImplementedError
+
+    # -----------------------------------------------------------------------------------------------
+    # What follows from the above
+
+    @cached_property
+    def past(self) -> Array:
+        """t - 1 for t = 1..T, and 1 at t = 1, where every sum over past tasks is empty anyway."""
+        return np.maximum(np.arange(self.T, dtype=np.float64), 1.0)
+
+    @cached_property
+    def gain(self) -> Array:
+        """f_t = (sum of beta_k) / Qbar[t-1]: 1 for mean weights, t - 1 for sum weights, 0 for none."""
+        return {"mean": np.ones(self.T), "sum": np.arange(self.T, dtype=np.float64), "none": np.zeros(self.T)}[
+            self.weights
+        ]
+
+    @cached_property
+    def step(self) -> Array:
+        """The smallest step size over the tasks, (...): a drop of DPP_t bounds (eta_t/2)|grad DPP_t|^2 from above,
+        hence also with a smaller eta."""
+        return np.asarray(self.eta.min(axis=-1))
+
+    @cached_property
+    def avg_Qbar(self) -> Array:
+        return np.asarray(self.Qbar.mean(axis=-1))
+
+    @cached_property
+    def lyapunov_end(self) -> Array:
+        """Lyap[T] for mean weights, (T-1) Lyap[T] for sum weights: what telescoping the drift leaves, (...)."""
+        return np.asarray(self.lyapunov[..., -1] * (max(self.T - 1, 1) if self.weights == "sum" else 1))
+
+    @cached_property
+    def ageing(self) -> Array:
+        """Lyap[t-1]/(t-1): what the Lyapunov function loses as it averages over one task more, (..., T)."""
+        return np.asarray(self.lyapunov[..., :-1] / self.past)
+
+    @cached_property
+    def increments(self) -> Array:
+        """hatPhi_k(x_t) - hatPhi_k(ref_{t,k}) for k < t, else 0: (..., T, T)."""
+        return np.where(np.tri(self.T, k=-1, dtype=bool), self.hat[..., 1:, :] - self.hat_ref, 0.0)
+
+    @cached_property
+    def beta(self) -> Array:
+        """The weights of DPP_t, beta[..., t-1, k-1], (..., T, T)."""
+        return np.asarray(self.Q[..., :-1, :] * (self.gain / self.past)[:, None])
+
+    @cached_property
+    def largest_loss(self) -> Array:
+        """max_{t,k} hatPhi_k(x_t), the size of numbers whose differences enter the queues, (...)."""
+        return np.asarray(np.abs(self.hat).max(axis=(-2, -1)))
+
+    @cached_property
+    def eta_alpha(self) -> Array:
+        """max_t eta_t alpha_t, (...)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray((self.eta * self.alpha).max(axis=-1))
+
+    @cached_property
+    def eta_alpha_printed(self) -> Array:
+        """The same with the paper's alpha_t = V L + l Qbar[t-1], whatever the weights, (...)."""
+        alpha = (self.V * self.L)[..., None] + self.l[..., None] * self.Qbar
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray((self.eta * alpha).max(axis=-1))
+
+    def premise(self, name: str) -> np.ndarray:
+        """Whether each run meets the premise, (...)."""
+        checks = {
+            "gradient descent": lambda: self.solver == "gd",
+            "exact minimiser": lambda: self.solver == "exact",
+            "the method's own models": lambda: self.solver in ("gd", "exact"),
+            "no projection": lambda: not self.projected,
+            "exact gradients": lambda: not self.noisy,
+            "convex losses": lambda: self.convex,
+            "Case 1": lambda: self.reference == "previous",
+            "queues drive the model": lambda: self.weights != "none",
+            "mean weights": lambda: self.weights == "mean",
+            "sum weights": lambda: self.weights == "sum",
+            "eta <= 1/alpha_t": lambda: self.eta_alpha <= 1.0 + _ROUNDING,
+            "eta < 2/alpha_t": lambda: self.eta_alpha < 2.0,
+            "eta <= 2/alpha_t, or the minimiser": lambda: (self.eta_alpha <= 2.0 + _ROUNDING) | (self.solver == "exact"),
+            "eta <= 1/(2 alpha_t) as printed": lambda: self.eta_alpha_printed <= 0.5 * (1.0 + _ROUNDING),
+            "models in W": lambda: self.models_inside,
+            "inner iterates in W": lambda: self.inner_inside,
+            "delta > 0": lambda: self.delta > 0,
+        }
+        if name not in checks:
+            raise unknown_name("premise", name, checks)
+        return np.broadcast_to(np.asarray(checks[name]()), self.lead)
+
+
+#: What the gradient theorems take for granted of the algorithm.
+DESCENT = ("gradient descent", "no projection", "exact gradients", "queues drive the model")
+
+

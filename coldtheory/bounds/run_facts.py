@@ -1,0 +1,259 @@
+"""`Facts` of runs on quadratics, and of models that someone prescribes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import measures
+from ..geometry import Ball, sup_abs_difference
+from ..quadratics import Array, Quadratics
+from ..settings import Reference, Settings, Weights
+from ..simulate import Run
+from ..tasks import Tasks, as_tasks
+from .facts import Facts, Reading
+
+
+@dataclass(frozen=True, eq=False)
+class PrescribedRun(Run):
+    """Models that follow no rule, with the queues and measures they would have had."""
+
+    queues: Array
+
+    @cached_property
+    def Q(self) -> Array:
+        return self.queues
+
+
+class RunFacts(Facts):
+    """Everything a statement may ask of a run; W is `ball`, or the smallest one around optima and models."""
+
+    def __init__(self, run: Run, ball: Ball | None = None) -> None:
+        settings = run.settings
+        self.run, self._given_ball = run, ball
+        self.T, self.lead = run.tasks.T, run.diverged.shape
+        self.reference, self.weights = settings.reference, settings.weights
+        self.solver = "prescribed" if isinstance(run, PrescribedRun) else settings.solver
+        self.projected, self.noisy, self.convex = settings.ball is not None, settings.noise > 0, True
+        spread = (*run.tasks.streams, *(1,) * len(settings.shape))
+        self.L, self.l = (q.smoothness.reshape(spread) for q in (run.tasks.phi, run.tasks.phi_hat))
+        self.V, self.delta, self.steps, self.eta = run.V, run.delta, settings.steps, run.eta
+        self.bounded = ~run.diverged & np.isfinite(run.w).all(axis=(-2, -1))
+        self.Qbar, self.Delta, self.cross, self.alpha = run.Qbar, run.Delta, run.cross, run.alpha
+        self.lyapunov, self.grad_before, self.grad_after = run.lyapunov, run.grad_sq_before, run.grad_sq_after
+
+    @cached_property
+    def phi(self) -> Quadratics:
+        return _widened(self.run.tasks.phi, len(self.run.settings.shape))
+
+    @cached_property
+    def phi_hat(self) -> Quadratics:
+        return _widened(self.run.tasks.phi_hat, len(self.run.settings.shape))
+
+    @cached_property
+    def ball(self) -> Ball:
+        return measures.enclosing_ball(self.run) if self._given_ball is None else self._given_ball
+
+    @cached_property
+    def Q(self) -> Array:  # type: ignore[override]
+        return self.run.Q
+
+    @cached_property
+    def phi_before(self) -> Array:  # type: ignore[override]
+        return self.phi.at(self.run.w[..., :-1, :])
+
+    @cached_property
+    def phi_after(self) -> Array:  # type: ignore[override]
+        return self.phi.at(self.run.w[..., 1:, :])
+
+    @cached_property
+    def hat(self) -> Array:  # type: ignore[override]
+        models = np.moveaxis(self.run.w, -2, 0)[..., None, :]
+        return np.stack([self.phi_hat.at(x) for x in models], axis=-2)  # one model at a time: T d numbers a run
+
+    @cached_property
+    def hat_ref(self) -> Array:  # type: ignore[override]
+        return reference_values(self.hat, self.reference, self.run.settings.window)
+
+    @cached_property
+    def conflict(self) -> Array:  # type: ignore[override]
+        models = np.moveaxis(self.run.w[..., :-1, :], -2, 0)
+        gradients = np.moveaxis(self.phi.gradients_at(self.run.w[..., :-1, :]), -2, 0)
+        weights = np.moveaxis(self.beta, -2, 0)
+        parts = []
+        for x, g, beta in zip(models, gradients, weights, strict=True):
+            inner = np.vecdot(self.phi_hat.gradients_at(x[..., None, :]), g[..., None, :])
+            parts.append(np.vecdot(beta, np.maximum(-inner, 0.0)))
+        return np.stack(parts, axis=-1)
+
+    @cached_property
+    def curvature(self) -> Array:  # type: ignore[override]
+        whole = self._dpp_hessians
+        return np.asarray(whole if self.phi.isotropic else np.linalg.eigvalsh(whole)[..., -1])
+
+    @cached_property
+    def _dpp_hessians(self) -> Array:
+        V = self.V[..., None]
+        if self.phi.isotropic:
+            return np.asarray(V * self.phi.hessians + np.matvec(self.beta, self.phi_hat.hessians))
+        return V[..., None, None] * self.phi.hessians + np.einsum("...tk,...kij->...tij", self.beta, self.phi_hat.hessians)
+
+    @cached_property
+    def _dpp_pulls(self) -> Array:
+        """sum of curvature times optimum over the losses in DPP_t: its gradient is Hessian w - pull."""
+        if self.phi.isotropic:
+            now, past = (q.hessians[..., None] * q.optima for q in (self.phi, self.phi_hat))
+        else:
+            now, past = (np.matvec(q.hessians, q.optima) for q in (self.phi, self.phi_hat))
+        return np.asarray(self.V[..., None, None] * now + self.beta @ past)
+
+    @cached_property
+    def _inner(self) -> tuple[Array, np.ndarray]:
+        """Mean of |grad Phi_t|^2 over the inner iterates, and whether all of them are in W."""
+        y = self.run.w[..., :-1, :]
+        J = np.broadcast_to(self.steps, self.lead)[..., None]
+        total, inside = np.zeros(y.shape[:-1]), np.ones(self.lead, bool)
+        for j in range(int(self.steps.max())):
+            now = np.where(j < J, 1.0, 0.0)
+            g = self.phi.gradients_at(y)
+            total += now * np.vecdot(g, g)
+            inside &= (_contains(self.ball, y) | (now == 0.0)).all(axis=-1)
+            pull = self._dpp_hessians[..., None] * y if self.phi.isotropic else np.matvec(self._dpp_hessians, y)
+            y = y - self.eta[..., None] * (pull - self._dpp_pulls)
+        return total / J, inside
+
+    @property
+    def grad_inner(self) -> Array:  # type: ignore[override]
+        return self._inner[0]
+
+    @property
+    def inner_inside(self) -> np.ndarray:  # type: ignore[override]
+        return self._inner[1]
+
+    @cached_property
+    def models_inside(self) -> np.ndarray:  # type: ignore[override]
+        return np.asarray(_contains(self.ball, self.run.w).all(axis=-1))
+
+    @cached_property
+    def r(self) -> Array:  # type: ignore[override]
+        return measures.r_constant(self.run, self.ball)
+
+    @cached_property
+    def radius(self) -> Array:  # type: ignore[override]
+        return np.broadcast_to(self.ball.radius, self.lead)
+
+    @cached_property
+    def r_models(self) -> Array:  # type: ignore[override]
+        models = np.moveaxis(self.run.w, -2, 0)[..., None, :]
+        squares = [np.square(x - self.phi_hat.optima).sum(axis=-1).max(axis=-1) for x in models]
+        return np.sqrt(np.max(squares, axis=0))
+
+    @cached_property
+    def sup_first(self) -> Array:  # type: ignore[override]
+        first = Quadratics(self.phi.optima[..., :1, :], self.phi.hessians[..., :1] if self.phi.isotropic
+                           else self.phi.hessians[..., :1, :, :], self.phi.offsets[..., :1])  # fmt: skip
+        nothing = Quadratics(first.optima, 0.0 * first.hessians, 0.0 * first.offsets)
+        return np.broadcast_to(sup_abs_difference(first, nothing, self.ball)[..., 0], self.lead)
+
+    def variation(self, reading: Reading) -> Array:
+        return self._once(("variation", reading), lambda: measures.loss_variation_terms(self.run, reading, self._W(reading)))
+
+    def memory_variation(self, reading: Reading) -> Array:
+        """|Phi_t - hatPhi_{t-1}|, the supremum over W or the value at x_t; 0 at t = 1: (..., T)."""
+        return self._once(("memory", reading), lambda: measures.memory_variation_terms(self.run, reading, self._W(reading)))
+
+    def rho(self, reading: Reading) -> Array:
+        return self._once(("rho", reading), lambda: measures.rho_minus(self.run, reading, self._W(reading)))
+
+    def _W(self, reading: Reading) -> Ball | None:
+        return self.ball if reading == "ball" else None
+
+    def _once(self, key, compute):  # type: ignore[no-untyped-def]
+        kept = self.__dict__.setdefault("_kept", {})
+        if key not in kept:
+            kept[key] = compute()
+        return kept[key]
+
+
+def facts_of(run: Run | Facts, ball: Ball | None = None) -> Facts:
+    """Facts of a run; give the result to `evaluate` in place of the run to share the work of several statements."""
+    return run if isinstance(run, Facts) else RunFacts(run, ball)
+
+
+def follow(
+    tasks: Tasks | ArrayLike,
+    models: ArrayLike,
+    *,
+    V: ArrayLike,
+    delta: ArrayLike,
+    eta: ArrayLike = 1.0,
+    reference: Reference = "previous",
+    weights: Weights = "mean",
+) -> PrescribedRun:
+    """The record of models x_0..x_T (..., T+1, d) that someone else chose, for lemmas about any trajectory.
+
+    >>> run = follow([[0.0], [0.0]], [[0.0], [0.0], [1.0]], V=1.0, delta=0.125)
+    >>> run.Q[2, 0]
+    np.float64(0.375)
+    """
+    tasks = as_tasks(tasks)
+    settings = Settings.of(
+        V=V, eta=eta, delta=delta, steps=1, reference=reference, weights=weights, solver="gd",
+        window=None, noise=0.0, noise_seed=0, ball=None,
+    )  # fmt: skip
+    T, lead = tasks.T, (*tasks.streams, *settings.shape)
+    w = np.broadcast_to(np.asarray(models, dtype=np.float64), (*lead, T + 1, tasks.d))
+    phi, hat = (_widened(q, len(settings.shape)) for q in (tasks.phi, tasks.phi_hat))
+    values = np.stack([hat.at(x) for x in np.moveaxis(w, -2, 0)[..., None, :]], axis=-2)
+    steps = values[..., 1:, :] - reference_values(values, reference, None) - settings.delta[..., None, None]
+    d = np.where(np.tri(T, k=-1, dtype=bool), steps, 0.0)
+    Q = np.zeros((*lead, T + 1, T))
+    for t in range(1, T + 1):
+        Q[..., t, :] = np.maximum(Q[..., t - 1, :] + d[..., t - 1, :], 0.0)
+    past = np.maximum(np.arange(T), 1)
+    Qbar = Q[..., :-1, :].sum(axis=-1) / past
+    gain = {"mean": 1.0, "sum": past, "none": 0.0}[weights]
+    spread = (*tasks.streams, *(1,) * (len(settings.shape) + 1))
+    L, l = (q.smoothness.reshape(spread) for q in (tasks.phi, tasks.phi_hat))
+    lyapunov = np.concatenate([np.zeros((*lead, 1)), np.vecdot(Q, Q)[..., 1:] / (2 * past)], axis=-1)
+    before, after = phi.gradients_at(w[..., :-1, :]), phi.gradients_at(w[..., 1:, :])
+    return PrescribedRun(
+        tasks=tasks, settings=settings, w=w, grad_sq_before=np.vecdot(before, before),
+        grad_sq_after=np.vecdot(after, after), Qbar=Qbar, Delta=np.vecdot(d, d) / (2 * past),
+        alpha=np.asarray(settings.V[..., None] * L + l * gain * Qbar), lyapunov=lyapunov,
+        cross=np.vecdot(Q[..., :-1, :], d), diverged=np.zeros(lead, bool), queues=Q,
+    )  # fmt: skip
+
+
+def reference_values(hat: Array, reference: str, window: int | None) -> Array:
+    """hatPhi_k(ref_{t,k}), (..., T, T), from the values hatPhi_k(x_t), (..., T+1, T)."""
+    if reference == "previous":
+        return hat[..., :-1, :]
+    T = hat.shape[-1]
+    models = hat[..., 1:-1, :]  # x_1 .. x_{T-1}; x_0 is no candidate
+    if window is None:
+        best = np.minimum.accumulate(models, axis=-2)
+    else:
+        best = np.stack([models[..., max(0, t - window) : t, :].min(axis=-2) for t in range(1, T)], axis=-2)
+    return np.concatenate([hat[..., :1, :], best], axis=-2)
+
+
+def _contains(ball: Ball, w: Array) -> np.ndarray:
+    """Whether models w (..., n, d) are in their run's ball, (..., n)."""
+    lead, d = w.shape[:-2], w.shape[-1]
+    whole = Ball(np.broadcast_to(ball.center, (*lead, d)), np.broadcast_to(ball.radius, lead))
+    return whole.contains(w)
+
+
+def _widened(q: Quadratics, count: int) -> Quadratics:
+    """The same losses with `count` axes of length 1 after the streams, for the settings."""
+    lead = q.optima.shape[:-2]
+    ones = (1,) * count
+
+    def wide(values: Array) -> Array:
+        return values.reshape(*lead, *ones, *values.shape[len(lead) :])
+
+    return Quadratics(wide(q.optima), wide(q.hessians), wide(q.offsets))

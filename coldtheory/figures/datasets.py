@@ -1,0 +1,169 @@
+"""What a figure is drawn from: stored tables that know their key, their state and the command that makes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from ..errors import ColdError
+from ..parallel import Engine
+from ..provenance import provenance
+from ..store import config_key, read_rows, write_atomically
+from ..sweep import Cell, run_cells
+from .table import Table, digest
+
+State = Literal["present", "stale", "missing"]
+FORMAT = "coldtheory-data/1"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A table read from disk, with what it was made of and by which code."""
+
+    table: Table
+    config: Mapping[str, Any]
+    key: str
+    origin: list[Mapping[str, Any]]
+
+
+class Dataset(Protocol):
+    """A stored table. `key` changes whenever the same name means other numbers."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def command(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+    def state(self, folder: Path) -> State: ...
+    def load(self, folder: Path) -> Stored: ...
+    def make(self, folder: Path) -> None: ...
+
+
+@dataclass(frozen=True)
+class SweepData:
+    """The rows of a sweep, as `coldtheory sweep-V` and its sisters store them."""
+
+    name: str
+    command: str
+    cells: Sequence[Cell] = field(repr=False)
+    columns: Sequence[str]
+    version: int = 1
+    engine: Engine = "loky"
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The sweep in few words; the key stands for all of its cells."""
+        sources = {cell.source.stem: cell.source.config for cell in self.cells}
+        numbers = [vars(cell.numbers) for cell in self.cells]
+        swept = {name: list(dict.fromkeys(n[name] for n in numbers)) for name in ("V", "eta", "delta", "steps")}
+        methods = list(dict.fromkeys(cell.method for cell in self.cells))
+        seeds = sorted({cell.seed for cell in self.cells})
+        return {
+            "sources": list(sources.values()), "seeds": seeds, **swept,
+            "methods": [vars(method) for method in methods], "columns": list(self.columns), "version": self.version,
+        }  # fmt: skip
+
+    @property
+    def key(self) -> str:
+        return config_key({**self.config, "cells": [cell.key for cell in self.cells]})
+
+    def state(self, folder: Path) -> State:
+        wanted = {cell.key for cell in self.cells}
+        schema = self.cells[0].config["schema"]
+        for stem in {cell.source.stem for cell in self.cells}:
+            path = folder / f"{stem}.json"
+            if not path.is_file():
+                return "missing"
+            try:
+                rows = read_rows(path)["rows"]
+            except ColdError:
+                return "stale"
+            if any(row.get("schema") != schema for row in rows):
+                return "stale"
+            wanted -= {row["key"] for row in rows}
+        return "missing" if wanted else "present"
+
+    def load(self, folder: Path) -> Stored:
+        _demand(self, folder)
+        stems = dict.fromkeys(cell.source.stem for cell in self.cells)
+        contents = [read_rows(folder / f"{stem}.json") for stem in stems]
+        rows = {row["key"]: row for content in contents for row in content["rows"]}
+        used = [rows[cell.key] for cell in self.cells]
+        origin = [one for content in contents for one in content["provenance"]]
+        table = Table.of({name: row[name] for name in self.columns} for row in used)
+        return Stored(table, self.config, self.key, list({json.dumps(one): one for one in origin}.values()))
+
+    def make(self, folder: Path) -> None:
+        run_cells(list(self.cells), folder, engine=self.engine)
+
+
+@dataclass(frozen=True)
+class TableData:
+    """A table that one function computes; its CSV and a JSON with the origin lie in the folder `data`."""
+
+    name: str
+    command: str
+    compute: Callable[..., Table]
+    config: Mapping[str, Any]  #: the arguments of `compute`, plain JSON
+    version: int = 1  #: raise it when `compute` means something else by the same arguments
+
+    @property
+    def key(self) -> str:
+        return config_key({"name": self.name, "config": self.config, "version": self.version})
+
+    def state(self, folder: Path) -> State:
+        if not (self._csv(folder).is_file() and self._about(folder).is_file()):
+            return "missing"
+        try:
+            about = _read_about(self._about(folder))
+        except ColdError:
+            return "stale"
+        same = about["key"] == self.key and about["sha256"] == digest(self._csv(folder).read_bytes())
+        return "present" if same else "stale"
+
+    def load(self, folder: Path) -> Stored:
+        _demand(self, folder)
+        about = _read_about(self._about(folder))
+        table = Table.from_csv(self._csv(folder).read_text())
+        return Stored(table, self.config, self.key, [about["provenance"]])
+
+    def make(self, folder: Path) -> None:
+        if self.state(folder) == "present":
+            return
+        text = self.compute(**self.config).to_csv()
+        about = {
+            "format": FORMAT, "name": self.name, "key": self.key, "version": self.version,
+            "config": self.config, "sha256": digest(text), "provenance": provenance(),
+        }  # fmt: skip
+        write_atomically(self._csv(folder), text)
+        write_atomically(self._about(folder), json.dumps(about, indent=1) + "\n")
+
+    def _csv(self, folder: Path) -> Path:
+        return folder / "data" / f"{self.name}.csv"
+
+    def _about(self, folder: Path) -> Path:
+        return folder / "data" / f"{self.name}.json"
+
+
+def _demand(data: Dataset, folder: Path) -> None:
+    state = data.state(folder)
+    if state == "missing":
+        raise ColdError(f"no data '{data.name}' in {folder}; make it with: {data.command}")
+    if state == "stale":
+        raise ColdError(
+            f"the data '{data.name}' in {folder} is damaged or of another version; make it anew with: {data.command}"
+        )
+
+
+def _read_about(path: Path) -> dict[str, Any]:
+    try:
+        about = json.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError):
+        raise ColdError(f"cannot read {path}") from None
+    if not isinstance(about, dict) or about.get("format") != FORMAT or not {"key", "sha256", "provenance"} <= set(about):
+        raise ColdError(f"{path} is not of the format {FORMAT}")
+    return about

@@ -1,0 +1,134 @@
+"use strict";
+// The method on quadratic tasks 1/2 |w - a_t|^2, as coldtheory.simulate runs it. Plain functions, no page needed.
+//
+//   optima     Float64Array, T x d, row by row
+//   settings   { V, eta, delta, steps, reference: "previous"|"best", weights: "mean"|"sum"|"none" }
+//              eta null is 1/(2 alpha_t)
+//
+// Rows of the result: w has T+1 (x_0 .. x_T, x_0 the origin), Q has T+1 (Q_k[t], k = 1..T), series have T.
+
+const FAR = 10; // an expansive run this many data radii away has diverged
+
+function simulate(optima, T, d, settings) {
+  const { V, delta, steps, reference, weights } = settings;
+  const { centred, centre } = aroundMean(optima, T, d);
+  const best = reference === "best";
+  const run = emptyRun(T, d);
+  const x = centre.map((c) => -c);
+  const dx = new Float64Array(d);
+  const Q = new Float64Array(T);
+  const excess = new Float64Array(best ? T : 0);
+  run.radius = Math.sqrt(Math.max(largestSquare(centred, T, d), dot(centre, 0, centre, 0, d)));
+  for (let t = 0; t < T; t++) {
+    const past = Math.max(t, 1);
+    const share = weights === "mean" ? 1 / past : weights === "sum" ? 1 : 0;
+    const total = pull(centred, Q, t, d, dx); // dx holds sum_k Q_k a_k for a moment
+    const alpha = V + share * total;
+    const eta = settings.eta === null ? 0.5 / alpha : settings.eta;
+    const moved = progress(alpha, eta, steps);
+    for (let i = 0; i < d; i++) dx[i] = ((V * centred[t * d + i] + share * dx[i]) / alpha - x[i]) * moved;
+    run.before[t] = gapSquare(centred, t, x, d);
+    const level = dot(dx, 0, x, 0, d) + 0.5 * dot(dx, 0, dx, 0, d);
+    let squares = 0, cross = 0;
+    const seen = best ? T : t;
+    for (let k = 0; k < seen; k++) {
+      const grow = level - dot(centred, k * d, dx, 0, d);
+      if (k < t) {
+        const change = (best ? excess[k] + grow : grow) - delta;
+        squares += change * change;
+        cross += Q[k] * change;
+        Q[k] = Math.max(Q[k] + change, 0);
+      }
+      if (best) excess[k] = t === 0 ? 0 : Math.max(excess[k] + grow, 0);
+    }
+    for (let i = 0; i < d; i++) x[i] += dx[i];
+    run.after[t] = gapSquare(centred, t, x, d);
+    run.Qbar[t] = total / past;
+    run.alpha[t] = alpha;
+    run.eta[t] = eta;
+    run.Delta[t] = squares / (2 * past);
+    run.cross[t] = cross;
+    run.lyapunov[t + 1] = dot(Q, 0, Q, 0, T) / (2 * past);
+    run.Q.set(Q, (t + 1) * T);
+    for (let i = 0; i < d; i++) run.w[(t + 1) * d + i] = x[i] + centre[i];
+  }
+  run.diverged = settings.eta !== null && hasDiverged(run, centre);
+  return run;
+}
+
+// f = 1 - (1 - eta c)^J, the share of the way to the minimiser that J gradient steps go.
+function progress(curvature, eta, steps) {
+  const z = eta * curvature;
+  return z < 0.5 ? -Math.expm1(steps * Math.log1p(-z)) : 1 - Math.pow(1 - z, steps);
+}
+
+function emptyRun(T, d) {
+  const run = { T, d, w: new Float64Array((T + 1) * d), Q: new Float64Array((T + 1) * T) };
+  for (const name of ["before", "after", "Qbar", "Delta", "alpha", "eta", "cross"]) run[name] = new Float64Array(T);
+  run.lyapunov = new Float64Array(T + 1);
+  run.radius = 0;
+  run.diverged = false;
+  return run;
+}
+
+// Coordinates around the mean optimum: differences of losses then lose no digits to a far origin.
+function aroundMean(optima, T, d) {
+  const centre = new Float64Array(d);
+  for (let t = 0; t < T; t++) for (let i = 0; i < d; i++) centre[i] += optima[t * d + i] / T;
+  const centred = new Float64Array(T * d);
+  for (let t = 0; t < T; t++) for (let i = 0; i < d; i++) centred[t * d + i] = optima[t * d + i] - centre[i];
+  return { centred, centre };
+}
+
+// into = sum_{k < t} Q_k a_k; returns the sum of the queues.
+function pull(optima, Q, t, d, into) {
+  into.fill(0);
+  let total = 0;
+  for (let k = 0; k < t; k++) {
+    const q = Q[k];
+    if (q === 0) continue;
+    total += q;
+    for (let i = 0; i < d; i++) into[i] += q * optima[k * d + i];
+  }
+  return total;
+}
+
+function dot(a, atA, b, atB, n) {
+  let sum = 0;
+  for (let i = 0; i < n; i++) sum += a[atA + i] * b[atB + i];
+  return sum;
+}
+
+function gapSquare(optima, t, x, d) {
+  let sum = 0;
+  for (let i = 0; i < d; i++) {
+    const gap = x[i] - optima[t * d + i];
+    sum += gap * gap;
+  }
+  return sum;
+}
+
+function largestSquare(rows, T, d) {
+  let largest = 0;
+  for (let t = 0; t < T; t++) largest = Math.max(largest, dot(rows, t * d, rows, t * d, d));
+  return largest;
+}
+
+// An expansive step somewhere, and a model far outside the data (or not a number).
+function hasDiverged(run, centre) {
+  let steepest = 0;
+  for (let t = 0; t < run.T; t++) steepest = Math.max(steepest, run.eta[t] * run.alpha[t]);
+  if (steepest <= 2) return false;
+  let away = 0;
+  for (let i = 0; i < run.w.length; i++) away = Math.max(away, Math.abs(run.w[i] - centre[i % run.d]));
+  return !(away <= FAR * run.radius);
+}
+
+// The optima of a stream that drifts by `slope` over its T tasks: fixed_t + (t/T) slope.
+function optimaOf(stream, T, d) {
+  const optima = stream.fixed.slice(0, T * d);
+  for (let t = 0; t < T; t++) for (let i = 0; i < d; i++) optima[t * d + i] += ((t + 1) / T) * stream.slope[i];
+  return optima;
+}
+
+if (typeof module !== "undefined") module.exports = { simulate, progress, optimaOf, dot };

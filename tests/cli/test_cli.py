@@ -1,0 +1,169 @@
+"""The command line as a person meets it: output, exit codes, one-line errors."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+from typer.testing import CliRunner
+
+from coldtheory.cli import app
+
+QUICK = ("--T", "15", "--d", "3", "--seeds", "2", "--engine", "serial")
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return lambda *words: CliRunner().invoke(app, list(words))
+
+
+def test_sweep_prints_a_table_that_fits_a_terminal(call):
+    done = call("sweep-V", "--regime", "all", "--V", "10:1000:6log", *QUICK, "--fit", "10:1000")
+    assert done.exit_code == 0
+    for word in ("low", "high", "conflict", "grad² before", "queue Q̄", "D_Φ", "slope of", "≤½"):
+        assert word in done.stdout
+    assert max(cell_len(line) for line in done.stdout.splitlines()) <= 80
+    assert "…" not in done.stdout
+
+
+def test_sweep_json_is_a_list_of_cells(call):
+    done = call("sweep-V", "--regime", "low", "--V", "50,200", *QUICK, "--json")
+    rows = json.loads(done.stdout)
+    assert [(row["V"], row["seed"]) for row in rows] == [(50.0, 0), (50.0, 1), (200.0, 0), (200.0, 1)]
+    assert all(row["regime"] == "low" and row["grad_before"] > 0 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "values"),
+    [
+        ("sweep-delta", "--delta", "0,1e-3"),
+        ("sweep-eta", "--eta", "1e-4,4e-4"),
+        ("sweep-steps", "--steps", "1,3"),
+        ("sweep-memory", "--memory", "1,5"),
+    ],
+)
+def test_sister_sweeps(call, command, option, values):
+    done = call(command, "--regime", "high", option, values, *QUICK, "--json")
+    assert done.exit_code == 0, done.output
+    assert len(json.loads(done.stdout)) == 4
+
+
+def test_sweep_T(call):
+    done = call("sweep-T", "--T", "5,10", "--d", "3", "--seeds", "1", "--engine", "serial", "--json")
+    assert [row["T"] for row in json.loads(done.stdout)] == [5, 10]
+
+
+def test_own_file_and_loky(call, tmp_path):
+    np.savez(tmp_path / "mine.npz", optima=np.random.default_rng(0).normal(size=(3, 8, 2)))
+    done = call("sweep-V", "--regime", "mine.npz", "--V", "1,10", "--jobs", "2", "--json")
+    assert len(json.loads(done.stdout)) == 6
+
+
+def test_results_ls_and_rm(call):
+    assert "no results" in call("results", "ls").stdout
+    call("sweep-V", "--V", "5,10", *QUICK)
+    (entry,) = json.loads(call("results", "ls", "--json").stdout)
+    assert entry["rows"] == 4
+    assert entry["name"] in call("results", "ls").stdout
+    assert call("results", "rm", "nonsense").exit_code == 2
+    assert call("results", "rm").exit_code == 2
+    assert call("results", "rm", entry["name"]).exit_code == 0
+    assert json.loads(call("results", "ls", "--json").stdout) == []
+
+
+def test_simulate_summarises_and_saves(call, tmp_path):
+    done = call("simulate", "--V", "100", "--T", "12", "--d", "3", "--save", "run.npz")
+    assert done.exit_code == 0
+    assert "grad_before" in done.stdout
+    with np.load(tmp_path / "run.npz") as kept:
+        assert kept["w"].shape == (13, 3)
+        assert kept["Q"].shape == (13, 12)
+        about = json.loads(str(kept["about"]))
+    assert about["config"]["V"] == 100.0
+    assert "commit" in about["provenance"]
+    assert json.loads(call("simulate", "--json").stdout)["grad_after"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("sweep-V", "--V", "0,10"), "V must be finite and > 0"),
+        (("sweep-V", "--V=-5"), "V must be finite and > 0"),
+        (("sweep-V", "--V", "nan"), "V must be finite"),
+        (("sweep-V", "--V", "ten"), "cannot read --V"),
+        (("sweep-V", "--V", "10:1000:0log"), "cannot read --V"),
+        (("sweep-V", "--delta=-1"), "delta must be finite and >= 0"),
+        (("sweep-V", "--delta", "1,2"), "use sweep-delta"),
+        (("sweep-V", "--regime", "hihg"), "did you mean high"),
+        (("sweep-V", "--regime", "nothere.npz"), "no file nothere.npz"),
+        (("sweep-V", "--seeds", "0"), "at least 1"),
+        (("sweep-V", "--T", "0"), "at least 1"),
+        (("sweep-V", "--T", "1.5"), "whole number"),
+        (("sweep-V", "--fit", "50"), "--fit"),
+        (("sweep-V", "--jobs", "0"), "jobs must be"),
+        (("sweep-V", "--scheduler", "tcp://127.0.0.1:1"), "--engine dask"),
+        (("sweep-V", "--window", "3"), "reference='best'"),
+        (("sweep-memory", "--memory", "500"), "between 1 and n=100"),
+        (("sweep-steps", "--steps", "1.5"), "whole numbers"),
+        (("sweep-V", "--V", "1e5,1e6", "--T", "20", "--seeds", "1", "--engine", "serial"), "every run diverged"),
+        (("simulate", "--V", "6000"), "largest stable eta there is 0.000333"),
+        (("simulate", "--seed=-1"), "seed must be"),
+        (("simulate", "--regime", "all"), "one regime"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(call, words, problem):
+    done = call(*words)
+    assert done.exit_code == 2
+    complaint = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+    assert len(complaint) == 1
+    assert problem in complaint[0]
+    assert "Traceback" not in done.output
+
+
+def test_damaged_and_unwritable_folders(call, tmp_path):
+    call("sweep-V", "--V", "5,10", *QUICK)
+    (path,) = Path("results").glob("*.json")
+    path.write_text(path.read_text()[:100])
+    done = call("sweep-V", "--V", "5,10", *QUICK)
+    assert done.exit_code == 2
+    assert "damaged" in done.stderr
+    assert "damaged" in call("results", "ls").stdout
+    (tmp_path / "plainfile").write_text("")
+    done = call("sweep-V", "--V", "5,10", *QUICK, "--out", "plainfile")
+    assert done.exit_code == 2
+    assert "choose another folder" in done.stderr
+
+
+def test_every_command_has_help_with_an_example():
+    listing = CliRunner().invoke(app, ["--help"]).stdout
+    for command in ("sweep-V", "sweep-delta", "sweep-eta", "sweep-steps", "sweep-T", "sweep-memory", "simulate"):
+        assert command in listing
+        assert "Example:" in CliRunner().invoke(app, [command, "--help"]).stdout
+
+
+def test_import_needs_no_torch():
+    program = (
+        "import sys\n"
+        "class NoTorch:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] == 'torch': raise ImportError('torch was imported')\n"
+        "sys.meta_path.insert(0, NoTorch())\n"
+        "import coldtheory.cli, coldtheory.sweep, paper_checks\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_installed_script_answers():
+    script = Path(sys.executable).with_name("coldtheory")
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip()
+    bad = subprocess.run([script, "sweep-V", "--regime", "hihg"], capture_output=True, text=True, check=False)
+    assert bad.returncode == 2
+    assert bad.stderr == "error: unknown regime 'hihg'; did you mean high?\n"
