@@ -19,6 +19,8 @@ _SHORT = 0.995  # share of the way to the boundary that a step may go
 _FLAT = 1e-12  # curvature, in scaled units, below which a direction counts as flat
 _FIRST_SLACK = 0.1  # slacks start no smaller: a start next to the boundary would crawl along it
 _OVERSHOOT = 4.0  # slacks by which the curvature of a constraint may carry a step too far
+_SHORT_CAUTIOUS = 0.7
+_OVERSHOOT_C = 0.35
 _RIDGE = 1e-15  # keeps a Newton matrix invertible when all losses are flat in one direction
 
 
@@ -103,18 +105,41 @@ class Programme:
         c = q - (z[:, d:] if self.lifted else 1.0)
         return f, np.where(self.mask, c, -1.0), slope * self.mask[..., None], H
 
+    def rows(self, picked: np.ndarray) -> Programme:
+        """Some programmes of the batch."""
+        a, h = self.losses.optima, self.losses.hessians
+        a = a if len(a) == 1 else a[picked]
+        h = h if not self.losses.isotropic or len(h) == 1 else h[picked]
+        return Programme(Losses(a, h), self.mask[picked], self.M[picked], self.b[picked], self.lifted)
+
     def bends(self, dw: Array) -> Array:
         """The second-order part of c along dw, (B, n)."""
         return np.where(self.mask, self.losses.bends(dw), 0.0)
 
 
 def interior_point(programme: Programme, z: Array) -> tuple[Array, Array]:
-    """Minimisers z (B, D) and multipliers (B, n) by Mehrotra's predictor-corrector steps from feasible points.
+    """Minimisers z (B, D) and multipliers (B, n) of programmes for which z is strictly feasible.
+
+    Bold steps solve nearly all in about 15 iterations; the few on which they fail are solved again with cautious
+    ones.
+    """
+    found, lam, accuracy = _iterate(programme, z, cautious=False)
+    failed = np.flatnonzero(accuracy > _LATE)
+    if failed.size:
+        again, lam_again, accuracy_again = _iterate(programme.rows(failed), z[failed], cautious=True)
+        better = accuracy_again < accuracy[failed]
+        found[failed[better]], lam[failed[better]] = again[better], lam_again[better]
+    return found, lam
+
+
+def _iterate(programme: Programme, z: Array, *, cautious: bool) -> tuple[Array, Array, Array]:
+    """Primal-dual steps: the best z (B, D), its multipliers (B, n), and its accuracy (B,), 0 if unconstrained.
 
     The constraints are c(z) + s = 0 with slacks s > 0, and complementarity lambda_k s_k -> 0. Along a step c is
     quadratic: the corrector takes its second-order part along the predictor into account, and no step may
     overshoot by more than a few slacks. A programme stops at its best iterate, when it is solved or when rounding
-    lets it improve no more.
+    lets it improve no more. Bold steps are Mehrotra's predictor-corrector ones; cautious steps are shorter and
+    aim at a fixed fraction of the complementarity, which keeps them near the central path.
     """
     mask, d = programme.mask, programme.b.shape[-1]
     count = np.maximum(mask.sum(axis=-1), 1)
@@ -123,7 +148,8 @@ def interior_point(programme: Programme, z: Array) -> tuple[Array, Array]:
     active = mask.any(axis=-1)
     best, stalled = np.full(len(z), np.inf), np.zeros(len(z), int)
     kept = z, lam
-    for _ in range(_MAX_ITERATIONS):
+    short = _SHORT_CAUTIOUS if cautious else _SHORT
+    for _ in range(_MAX_ITERATIONS * (5 if cautious else 1)):
         f, c, G, H = programme.evaluate(z, lam)
         r_dual = f + np.vecmat(lam, G)
         r_primal = np.where(mask, c + s, 0.0)
@@ -138,19 +164,29 @@ def interior_point(programme: Programme, z: Array) -> tuple[Array, Array]:
         if not active.any():
             break
         system = _Newton.of(np.where(active[:, None, None], H, np.eye(z.shape[-1])), G, lam, s)
-        dz, ds, dlam = system.direction(r_dual, r_primal, lam * s)
-        reach = np.minimum(1.0, np.minimum(_reach(s, ds), _reach(lam, dlam)))[:, None]
-        ahead = np.vecdot(lam + reach * dlam, np.where(mask, s + reach * ds, 0.0)) / count
-        centring = (ahead / np.maximum(mu, 1e-300)) ** 3 * mu
-        bend = reach**2 * programme.bends(dz[:, :d])
-        r_mu = np.where(mask, lam * s + reach**2 * ds * dlam - centring[:, None], 0.0)
-        dz, ds, dlam = system.direction(r_dual, r_primal + bend, r_mu)
+        if cautious:
+            dz, ds, dlam = system.direction(r_dual, r_primal, np.where(mask, lam * s - 0.3 * mu[:, None], 0.0))
+        else:
+            dz, ds, dlam = system.direction(r_dual, r_primal, lam * s)
+            reach = np.minimum(1.0, np.minimum(_reach(s, ds), _reach(lam, dlam)))[:, None]
+            ahead = np.vecdot(lam + reach * dlam, np.where(mask, s + reach * ds, 0.0)) / count
+            centring = (ahead / np.maximum(mu, 1e-300)) ** 3 * mu
+            bend = reach**2 * programme.bends(dz[:, :d])
+            r_mu = np.where(mask, lam * s + reach**2 * ds * dlam - centring[:, None], 0.0)
+            dz, ds, dlam = system.direction(r_dual, r_primal + bend, r_mu)
         bend = programme.bends(dz[:, :d])
         room = np.sqrt(_OVERSHOOT * (s + np.abs(r_primal)) / np.maximum(bend, 1e-300)).min(axis=-1, initial=np.inf)
-        step = np.minimum.reduce([np.ones(len(z)), _SHORT * _reach(s, ds), _SHORT * _reach(lam, dlam), room])
+        step = np.minimum.reduce(
+            [
+                np.ones(len(z)),
+                short * _reach(s, ds),
+                short * _reach(lam, dlam),
+                (_OVERSHOOT_C if cautious else 1.0) * room,
+            ]
+        )
         step = np.where(active, step, 0.0)[:, None]
         z, s, lam = z + step * dz, s + step * ds, lam + step * dlam
-    return kept
+    return *kept, np.where(mask.any(axis=-1), best, 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,9 +51,15 @@ def table_of(rows: Sequence[Row], axis: str, name: str) -> tuple[Array, Array]:
     return np.array(x, dtype=float), table
 
 
-def loglog_slope(rows: Sequence[Row], axis: str, name: str, between: tuple[float, float] | None = None) -> Slope | None:
+def loglog_slope(
+    rows: Sequence[Row], axis: str, name: str, between: tuple[float, float] | None = None
+) -> Slope | None:
     """d log(name) / d log(axis), fitted by least squares for each seed; None if fewer than 3 points serve."""
-    x, table = table_of(rows, axis, name)
+    return slope_of(*table_of(rows, axis, name), between)
+
+
+def slope_of(x: Array, table: Array, between: tuple[float, float] | None = None) -> Slope | None:
+    """The log-log slope of curves (seeds, n) over x (n,); points where a curve is not positive do not serve."""
     use = np.isfinite(table).all(axis=0) & (table > 0).all(axis=0) & (x > 0)
     if between is not None:
         use &= (x >= between[0]) & (x <= between[1])
@@ -71,11 +77,15 @@ def loglog_slope(rows: Sequence[Row], axis: str, name: str, between: tuple[float
 
 
 def smallest_at(rows: Sequence[Row], axis: str, name: str) -> Mean | None:
-    """Where `name` is smallest along the axis, a parabola in log-log through the best three points, over seeds.
+    """Where `name` is smallest along the axis, over seeds; None unless that lies inside the grid."""
+    return minimum_of(*table_of(rows, axis, name))
+
+
+def minimum_of(x: Array, table: Array) -> Mean | None:
+    """Where curves (seeds, n) are smallest: the vertex of a log-log parabola through the best three points.
 
     None unless the mean curve has its minimum inside the grid.
     """
-    x, table = table_of(rows, axis, name)
     use = np.isfinite(table).all(axis=0) & (x > 0)
     x, table = x[use], table[:, use]
     if len(x) < 5 or (table <= 0).any() or not 0 < int(table.mean(axis=0).argmin()) < len(x) - 1:

@@ -94,9 +94,10 @@ class Bound:
 
         Unlike `ratio` it makes sense for sides of any sign, so searches climb it.
         """
-        gap = np.where(self.scale > 0, -self.slack / np.where(self.scale > 0, self.scale, 1.0), 0.0)
-        lead = gap.shape[: gap.ndim - self.trailing]
-        return np.asarray(1.0 + gap.reshape(*lead, -1).max(axis=-1))
+        room = self._room()
+        lead = room.shape[: room.ndim - self.trailing]
+        least = room.reshape(*lead, -1).min(axis=-1)
+        return np.asarray(1.0 - np.where(np.isfinite(least), least, 1.0))
 
     def worst(self) -> Bound:
         """The same bound at the entry with the least slack relative to its scale: arrays (...)."""
@@ -104,8 +105,7 @@ class Bound:
             return self
         shape = np.shape(self.lhs)
         lead = shape[: len(shape) - self.trailing]
-        gap = np.where(self.scale > 0, self.slack / np.where(self.scale > 0, self.scale, 1.0), np.inf)
-        at = np.nan_to_num(gap.reshape(*lead, -1), nan=np.inf, posinf=np.inf).argmin(axis=-1)[..., None]
+        at = self._room().reshape(*lead, -1).argmin(axis=-1)[..., None]
 
         def pick(values: Array) -> Array:
             full = np.broadcast_to(values, shape).reshape(*lead, -1)
@@ -114,6 +114,11 @@ class Bound:
         terms = {name: pick(term) for name, term in self.terms.items()}
         magnitude = pick(np.asarray(self.magnitude, dtype=np.float64))
         return replace(self, lhs=pick(self.lhs), terms=terms, series={}, trailing=0, magnitude=magnitude)
+
+    def _room(self) -> Array:
+        """slack/scale; infinite where both sides are 0 or not numbers, which says nothing."""
+        empty = ((self.lhs == 0.0) & (self.rhs == 0.0)) | ~np.isfinite(self.slack) | ~(self.scale > 0)
+        return np.where(empty, np.inf, self.slack / np.where(empty, 1.0, self.scale))
 
     def _all(self, entries: np.ndarray) -> np.ndarray:
         return np.asarray(entries.all(axis=tuple(range(entries.ndim - self.trailing, entries.ndim))))

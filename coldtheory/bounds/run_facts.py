@@ -120,7 +120,7 @@ class RunFacts(Facts):
             now = np.where(j < J, 1.0, 0.0)
             g = self.phi.gradients_at(y)
             total += now * np.vecdot(g, g)
-            inside &= (_contains(self.ball, y) | (now == 0.0)).all(axis=-1)
+            inside &= (contains(self.ball, y) | (now == 0.0)).all(axis=-1)
             pull = self._dpp_hessians[..., None] * y if self.phi.isotropic else np.matvec(self._dpp_hessians, y)
             y = y - self.eta[..., None] * (pull - self._dpp_pulls)
         return total / J, inside
@@ -135,7 +135,7 @@ class RunFacts(Facts):
 
     @cached_property
     def models_inside(self) -> np.ndarray:  # type: ignore[override]
-        return np.asarray(_contains(self.ball, self.run.w).all(axis=-1))
+        return np.asarray(contains(self.ball, self.run.w).all(axis=-1))
 
     @cached_property
     def r(self) -> Array:  # type: ignore[override]
@@ -241,7 +241,7 @@ def reference_values(hat: Array, reference: str, window: int | None) -> Array:
     return np.concatenate([hat[..., :1, :], best], axis=-2)
 
 
-def _contains(ball: Ball, w: Array) -> np.ndarray:
+def contains(ball: Ball, w: Array) -> np.ndarray:
     """Whether models w (..., n, d) are in their run's ball, (..., n)."""
     lead, d = w.shape[:-2], w.shape[-1]
     whole = Ball(np.broadcast_to(ball.center, (*lead, d)), np.broadcast_to(ball.radius, lead))

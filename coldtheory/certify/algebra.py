@@ -100,9 +100,9 @@ def prove(problem: Problem, timeout: float = TIMEOUT) -> Outcome:
     """Settle one statement.
 
     Problem    is `assume >= 0, positive > 0 => claim >= 0` true for all reals?
-    Method     z3 searches for reals that break it; none exist, or a rational one is returned.
-    Guarantee  "proved" is z3's "unsat"; "refuted" is confirmed in fractions; anything else, such as a
-               time limit or an irrational solution, is "undecided".
+    Method     z3 searches for reals that break it; none exist, or one is returned.
+    Guarantee  "proved" is z3's "unsat"; "refuted" is confirmed in fractions (an irrational solution is
+               first rounded to a near rational one); anything else is "undecided".
     Paper      none: the engine of all statements here.
     Example    prove(lemma1_mean(3)).status == "proved"
     """
@@ -120,8 +120,7 @@ def prove(problem: Problem, timeout: float = TIMEOUT) -> Outcome:
         return Outcome("undecided", reason=str(solver.reason_unknown()))
     found = solver.model()
     values = {name: found.eval(v, model_completion=True) for name, v in variables.items()}
-    if not all(z3.is_rational_value(v) for v in values.values()):
-        return Outcome("undecided", reason="the solution found is irrational")
+    values = {n: v.approx(12) if z3.is_algebraic_value(v) else v for n, v in values.items()}
     model = {n: Fraction(v.numerator_as_long(), v.denominator_as_long()) for n, v in values.items()}
     if not problem.violated(model):
         return Outcome("undecided", reason="exact arithmetic does not confirm the solution found")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from .algebra import Problem, claim
 from .terms import ZERO, Goal, Maximum, Number, Path, Step, Values, largest, pairs, total
 
@@ -66,7 +68,7 @@ def lemma1_mean(K: int) -> Problem:
     >>> lemma1_mean(2).at(Q1=1, d1=-1, d2=0)
     [Fraction(1, 4)]
     """
-    return drift_problem(K, cross=ZERO + 1 / (ZERO + K), kept=ZERO)
+    return drift_problem(K, cross=Fraction(1, K), kept=ZERO)
 
 
 @claim(
@@ -85,7 +87,7 @@ def lemma1_strong(K: int) -> Problem:
     >>> lemma1_strong(2).at(Q1=1, d1=-1, d2=0)
     [Fraction(0, 1)]
     """
-    return drift_problem(K, cross=ZERO + 1 / (ZERO + K), kept=ZERO + 1 / (ZERO + K))
+    return drift_problem(K, cross=Fraction(1, K), kept=Fraction(1, K))
 
 
 @claim(
@@ -104,7 +106,7 @@ def lemma1_sum_sufficient(K: int) -> Problem:
     >>> lemma1_sum_sufficient(1).at(d1=-2)
     [Fraction(2, 1)]
     """
-    plain = drift_problem(K, cross=ZERO + 1, kept=ZERO)
+    plain = drift_problem(K, cross=Fraction(1), kept=ZERO)
 
     def goal(v: Values, maximum: Maximum) -> Goal:
         s, inner = _step(K, v, maximum), plain.goal(v, maximum)

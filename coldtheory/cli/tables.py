@@ -27,7 +27,10 @@ def print_sweep(rows: Sequence[Row], axis: str, between: tuple[float, float] | N
     for value in sorted({row[axis] for row in rows}, key=_as_number):
         here = [row for row in rows if row[axis] == value]
         spread = [_mean_text(mean_over_seeds(here, name)) for name in _TITLES]
-        plain = [_short(mean_over_seeds(here, name).mean) for name in ("Delta_bar", "rho_bar", "D_phi", "eta_alpha")]
+        plain = [
+            _short(mean_over_seeds(here, name).mean, digits=2)
+            for name in ("Delta_bar", "rho_bar", "D_phi", "eta_alpha")
+        ]
         table.add_row(_short(value), *spread, *plain, _step_text(here))
     console.print(table)
     console.print("[dim]± s.e. over seeds; D_Φ and ρ̄ over the smallest ball around optima and models;[/]")

@@ -1,0 +1,140 @@
+"""Every stored table that a theory figure needs, at the size that the gallery uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..sources import Source, load_source
+from ..sweep import Cell, Method, Numbers, grid
+from . import compute
+from .datasets import Dataset, SweepData, TableData
+
+ALL = ("low", "high", "conflict")
+DRIFTING = ("low", "high")  # the paper's own two, for which there is a closed form
+_GENTLE = 1e-4  # with the paper's 4e-4 the queues of COLD-ORACLE drive CONFLICT out of every bounded set
+_COLUMNS = (
+    "regime", "T", "seed", "V", "eta", "delta", "reference", "weights", "grad_before", "grad_after", "Qbar",
+    "Delta_bar", "eta_alpha", "diverged",
+)  # fmt: skip
+
+
+def log_grid(low: float, high: float, count: int) -> tuple[float, ...]:
+    """The same numbers as `--V low:high:countlog`, so that figures and sweeps share their rows."""
+    return tuple(float(f"{value:.12g}") for value in np.geomspace(low, high, count))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is computed. The defaults are the gallery's; tests take less."""
+
+    seeds: int = 20
+    T: int = 150
+    V: tuple[float, ...] = log_grid(10, 1000, 20)
+    V_wide: tuple[float, ...] = log_grid(10, 4000, 24)
+    eta: tuple[float, ...] = (1e-4, 4e-4, 1.6e-3)
+    V_shown: tuple[float, ...] = (50.0, 200.0, 1000.0)
+    delta_shown: tuple[float, ...] = (4e-7, 10.0, 50.0)
+    lengths: tuple[int, ...] = (50, 150, 500, 1500)
+    few_seeds: int = 5  # for streams of 1500 tasks
+    noise: tuple[float, ...] = log_grid(1e-4, 1e-1, 10)
+    drift: tuple[float, ...] = (0.0, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
+    stride: int = 2
+    rounds: int = 12
+
+
+def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
+    """All stored tables of the theory figures, by name."""
+    s = scale or Scale()
+    span = {"seeds": s.seeds, "T": s.T}
+    maps = {"regime": "conflict", "references": ["previous", "best"], "eta": _GENTLE, "seed": 0, "T": s.T}
+    tables = [
+        _sweep("sweep_V", s, ALL),
+        _sweep("sweep_V_off", s, ALL, Method(weights="none")),
+        _queue_sweep(s),
+        _eta_sweep(s),
+        _length_sweep(s),
+        _delta_sweep(s),
+        _table("trajectory", compute.trajectory, regimes=list(ALL), V=list(s.V_shown), **span),
+        _table(
+            "queue_maps", compute.queue_maps, V=list(s.V_shown), delta=[4e-7] * len(s.V_shown), stride=s.stride, **maps
+        ),
+        _table(
+            "queue_maps_delta", compute.queue_maps, V=[200.0] * len(s.delta_shown), delta=list(s.delta_shown),
+            stride=s.stride, **maps,
+        ),
+        _table(
+            "queue_caps", compute.queue_caps, eta={"low": 4e-4, "high": 4e-4, "conflict": _GENTLE}, V=list(s.V), **span
+        ),
+        _table("prediction", compute.prediction, regimes=list(DRIFTING), V=list(_fine(s.V)), seeds=s.seeds, T=[s.T]),
+        _table(
+            "turning_points", compute.prediction, regimes=list(DRIFTING), V=list(_fine(s.V_wide)), seeds=s.few_seeds,
+            T=list(s.lengths),
+        ),
+        _table("bound_terms", compute.bound_terms, regimes=list(ALL), V=list(s.V), **span),
+        _table("variation", compute.variation, noise=list(s.noise), drift=list(s.drift), V=200.0, **span),
+        _table("picture", compute.picture, rounds=s.rounds, V=[1.0, 10.0], slack=1.5),
+    ]  # fmt: skip
+    return {table.name: table for table in tables}
+
+
+def _fine(V: Sequence[float]) -> tuple[float, ...]:
+    return log_grid(V[0], V[-1], 4 * len(V) - 3)
+
+
+def _table(name: str, compute_: Any, **config: Any) -> TableData:
+    return TableData(name, "coldtheory plot all --run", compute_, config)
+
+
+def _sweep(name: str, s: Scale, regimes: Sequence[str], method: Method | None = None) -> SweepData:
+    cells = [cell for regime in regimes for cell in _cells(s, regime, s.V, method=method)]
+    extra = "" if method is None else f" --weights {method.weights}"
+    return SweepData(name, f"coldtheory sweep-V --regime all{extra}", cells, _COLUMNS)
+
+
+def _queue_sweep(s: Scale) -> SweepData:
+    """COLD-ORACLE beside COLD, and both on CONFLICT with a step small enough for the former."""
+    oracle, gentle = Method(reference="best"), Numbers(eta=_GENTLE)
+    cells = [cell for regime in DRIFTING for cell in _cells(s, regime, s.V, method=oracle)]
+    for method in (Method(), oracle):
+        cells += _cells(s, "conflict", s.V, numbers=gentle, method=method)
+    return SweepData("sweep_queues", "coldtheory plot queues --run", cells, _COLUMNS)
+
+
+def _eta_sweep(s: Scale) -> SweepData:
+    cells = [
+        cell for regime in DRIFTING for eta in s.eta for cell in _cells(s, regime, s.V_wide, numbers=Numbers(eta=eta))
+    ]
+    return SweepData("sweep_eta", "coldtheory plot eta --run", cells, _COLUMNS)
+
+
+def _length_sweep(s: Scale) -> SweepData:
+    """V-sweeps at several T: where the gradient turns depends on how long the stream is."""
+    few = replace(s, seeds=s.few_seeds)
+    cells = [
+        cell for regime in DRIFTING for T in s.lengths for cell in _cells(replace(few, T=T), regime, s.V_wide[:-4:2])
+    ]
+    return SweepData("sweep_T", "coldtheory plot turning --run", cells, _COLUMNS)
+
+
+def _delta_sweep(s: Scale) -> SweepData:
+    conflict, gentle = _source("conflict", s.T), Numbers(eta=_GENTLE)
+    cells = [
+        cell
+        for method in (Method(), Method(reference="best"))
+        for cell in grid(conflict, "delta", log_grid(1e-1, 1e3, 13), s.seeds, numbers=gentle, method=method)
+    ]
+    return SweepData("sweep_delta", "coldtheory plot queues_delta --run", cells, _COLUMNS)
+
+
+def _cells(
+    s: Scale, regime: str, V: Sequence[float], *, numbers: Numbers | None = None, method: Method | None = None
+) -> list[Cell]:
+    return grid(_source(regime, s.T), "V", V, s.seeds, numbers=numbers, method=method)
+
+
+def _source(regime: str, T: int) -> Source:
+    return load_source(regime).with_constants(T=T)

@@ -1,0 +1,181 @@
+"use strict";
+// The explorer: controls on one side, a simulation and its pictures on the other.
+
+const CURVE = [1, 2, 5, 10, 20, 35, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 5000];
+const LABELLED = new Set([1, 10, 100, 1000]);
+const SLIDERS = {
+  V: { low: 0, high: 3.7, log: true }, delta: { low: -9, high: 1, log: true }, eta: { low: -5, high: -2, log: true },
+  steps: { low: 1, high: 10 }, T: { low: 2, high: 150 },
+};
+const LIMITS = { V: [1e-6, 1e9], delta: [1e-15, 1e6], eta: [1e-12, 10], steps: [1, 1000], T: [2, 150] };
+const PRESETS = {
+  paper: { regime: "high", V: 200, eta: 4e-4, delta: 4e-7, steps: 3, reference: "previous", weights: "mean", T: 150 },
+  conflict: { regime: "conflict", V: 50, eta: 4e-4, delta: 4e-7, steps: 3, reference: "best", weights: "mean", T: 150 },
+  tight: { regime: "conflict", V: 200, eta: null, delta: 0.01, steps: 1, reference: "previous", weights: "mean", T: 150 },
+};
+
+function startExplorer() {
+  const root = document.getElementById("explorer");
+  const data = JSON.parse(document.getElementById("streams").textContent);
+  const streams = Object.fromEntries(
+    Object.entries(data.streams).map(([name, s]) => [name, { fixed: decode(s.fixed), slope: decode(s.slope) }]),
+  );
+  const state = { ...PRESETS.paper, seed: data.seeds[0], log: false, cursor: null };
+  const byId = (id) => document.getElementById(id);
+  let curve = { key: "", points: [] };
+  let waiting = 0, redraws = 0, now = null, spoken = 0;
+
+  function compute() {
+    const optima = optimaOf(streams[`${state.regime}/${state.seed}`], state.T, data.d);
+    const run = simulate(optima, state.T, data.d, state);
+    const { V, log, cursor, ...rest } = state;
+    const key = JSON.stringify(rest);
+    if (key !== curve.key) curve = { key, points: CURVE.map((v) => point(optima, { ...state, V: v })) };
+    now = { run, summary: summaryOf(run), bounds: boundsOf(optima, run, state) };
+  }
+
+  function point(optima, settings) {
+    const run = simulate(optima, state.T, data.d, settings);
+    const { Qbar, before } = summaryOf(run);
+    return { V: settings.V, queue: Qbar, gradient: before, diverged: run.diverged, label: LABELLED.has(settings.V) };
+  }
+
+  function draw() {
+    const { run, summary, bounds } = now;
+    const series = [{ values: run.before, css: "c-before" }, { values: run.after, css: "c-after" }];
+    const onSeries = seriesChart(byId("plot-gradient"), series, state.T, "‖∇Φₜ‖²", state.cursor);
+    byId("plot-gradient").taskAt = onSeries;
+    const { box, taskAt } = heatmapFrame(byId("plot-queue"), state.T, state.cursor);
+    byId("plot-queue").taskAt = taskAt;
+    placeCanvas(byId("heat"), box);
+    drawHeatmap(byId("heat"), run, summary.Qmax, state.log);
+    byId("bar-low").textContent = state.log ? `≤ ${short(summary.Qmax * 1e-4)}` : "0";
+    byId("bar-high").textContent = short(summary.Qmax);
+    const here = { V: state.V, queue: summary.Qbar, gradient: summary.before, diverged: run.diverged };
+    tradeoffChart(byId("plot-tradeoff"), curve.points, here);
+    boundsChart(byId("plot-bounds"), bounds.list);
+    showNumbers(now, state);
+    showCursor(run, state);
+    if (byId("numbers").open) showTable(run);
+  }
+
+  function redraw(since) {
+    cancelAnimationFrame(waiting);
+    waiting = requestAnimationFrame(() => {
+      const start = performance.now();
+      compute();
+      draw();
+      const end = performance.now();
+      root.dataset.redraws = ++redraws;
+      root.dataset.work = end - start;
+      root.dataset.latency = end - (since ?? start);
+      byId("speed").textContent = `simulated and drawn in ${(end - start).toFixed(0)} ms`;
+      clearTimeout(spoken);
+      spoken = setTimeout(() => (byId("said").textContent = sentence(now, state)), 400);
+    });
+  }
+
+  connectControls(state, redraw);
+  for (const id of ["plot-gradient", "plot-queue"]) connectCursor(byId(id), state, () => now && draw());
+  byId("numbers").addEventListener("toggle", () => now && byId("numbers").open && showTable(now.run));
+  colourBar(byId("bar"));
+  let width = 0;
+  new ResizeObserver(() => {
+    if (root.clientWidth === width) return;
+    width = root.clientWidth;
+    redraw();
+  }).observe(root);
+}
+
+function decode(text) {
+  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  return new Float64Array(bytes.buffer); // the numbers are little-endian, as every browser's are
+}
+
+// The number at a slider's position, with three digits, so that what is shown is what is simulated.
+function fromPosition(name, position) {
+  return SLIDERS[name].log ? +Math.pow(10, position).toPrecision(3) : Math.round(position);
+}
+
+function toPosition(name, value) {
+  return SLIDERS[name].log ? Math.log10(value) : value;
+}
+
+function connectControls(state, redraw) {
+  const byId = (id) => document.getElementById(id);
+  function show(but) {
+    for (const name of Object.keys(SLIDERS)) {
+      const slider = byId(name), box = byId(`${name}-number`), value = state[name];
+      slider.disabled = box.disabled = value === null;
+      if (value !== null && slider !== but) slider.value = toPosition(name, value);
+      slider.ariaValueText = value === null ? "automatic" : String(value);
+      if (box !== but) box.value = value === null ? "" : value;
+      if (box !== but) box.setCustomValidity("");
+    }
+    for (const name of ["regime", "seed", "reference", "weights"]) byId(name).value = state[name];
+    byId("eta-auto").checked = state.eta === null;
+    byId("log").checked = state.log;
+  }
+  for (const [name, { low, high, log }] of Object.entries(SLIDERS)) {
+    const slider = byId(name), box = byId(`${name}-number`);
+    Object.assign(slider, { min: low, max: high, step: log ? 0.01 : 1 });
+    slider.addEventListener("input", (event) => {
+      state[name] = fromPosition(name, slider.valueAsNumber);
+      show(slider);
+      redraw(event.timeStamp);
+    });
+    box.addEventListener("input", (event) => {
+      const value = Number(box.value), [least, most] = LIMITS[name];
+      const good = box.value.trim() !== "" && value >= least && value <= most && (log || Number.isInteger(value));
+      box.setCustomValidity(good ? "" : `${log ? "a number" : "a whole number"} from ${least} to ${most}`);
+      if (!good) return;
+      state[name] = value;
+      show(box);
+      redraw(event.timeStamp);
+    });
+    box.addEventListener("change", () => box.checkValidity() || show());
+  }
+  for (const name of ["regime", "seed", "reference", "weights"]) {
+    byId(name).addEventListener("change", (event) => {
+      state[name] = name === "seed" ? Number(event.target.value) : event.target.value;
+      redraw(event.timeStamp);
+    });
+  }
+  byId("eta-auto").addEventListener("change", (event) => {
+    state.eta = event.target.checked ? null : fromPosition("eta", byId("eta").valueAsNumber);
+    show();
+    redraw(event.timeStamp);
+  });
+  byId("log").addEventListener("change", (event) => {
+    state.log = event.target.checked;
+    redraw(event.timeStamp);
+  });
+  for (const button of document.querySelectorAll("[data-preset]")) {
+    button.addEventListener("click", (event) => {
+      Object.assign(state, PRESETS[button.dataset.preset], { cursor: null });
+      show();
+      redraw(event.timeStamp);
+    });
+  }
+  show();
+}
+
+// Pointing at a chart, or the arrow keys in it, choose a task whose numbers are then shown.
+function connectCursor(svg, state, draw) {
+  svg.addEventListener("pointermove", (event) => {
+    state.cursor = svg.taskAt(event.clientX - svg.getBoundingClientRect().left);
+    draw();
+  });
+  svg.addEventListener("pointerleave", () => {
+    state.cursor = null;
+    draw();
+  });
+  svg.addEventListener("keydown", (event) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1, PageDown: -10, PageUp: 10, Home: -1e9, End: 1e9 }[event.key];
+    if (event.key !== "Escape" && by === undefined) return;
+    event.preventDefault();
+    const from = state.cursor ?? (by > 0 ? 0 : state.T + 1);
+    state.cursor = event.key === "Escape" ? null : Math.min(state.T, Math.max(1, from + by));
+    draw();
+  });
+}

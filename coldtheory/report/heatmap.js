@@ -1,0 +1,67 @@
+"use strict";
+// The queues as a picture: task t along, queue k up. Colours go from dark blue to yellow (cividis-like) and keep
+// their order for every kind of colour vision.
+
+const SHADES = [
+  [0, 34, 78], [18, 53, 112], [59, 73, 108], [87, 93, 109], [112, 113, 115],
+  [138, 134, 120], [165, 156, 116], [195, 179, 105], [225, 204, 85], [254, 232, 56],
+];
+
+function shade(share) {
+  const at = Math.min(Math.max(share, 0), 1) * (SHADES.length - 1);
+  const i = Math.min(Math.floor(at), SHADES.length - 2);
+  return SHADES[i].map((from, c) => from + (SHADES[i + 1][c] - from) * (at - i));
+}
+
+// One pixel a queue; the browser enlarges it. Queues that do not exist yet (k >= t) stay transparent.
+function drawHeatmap(canvas, run, largest, log) {
+  const { T, Q } = run;
+  canvas.width = canvas.height = T;
+  const image = new ImageData(T, T);
+  const decades = 4;
+  for (let t = 1; t <= T; t++) {
+    for (let k = 1; k < t; k++) {
+      const q = Q[t * T + k - 1];
+      let share = largest > 0 ? q / largest : 0;
+      if (log) share = share > 0 ? 1 + Math.log10(share) / decades : 0;
+      const [r, g, b] = shade(share);
+      const at = 4 * ((T - k) * T + t - 1);
+      image.data[at] = r;
+      image.data[at + 1] = g;
+      image.data[at + 2] = b;
+      image.data[at + 3] = 255;
+    }
+  }
+  canvas.getContext("2d").putImageData(image, 0, 0);
+}
+
+function heatmapFrame(svg, T, cursor) {
+  const side = svg.parentElement.clientWidth;
+  const box = { left: 56, right: side - 14, top: 30, bottom: side - 40 };
+  svg.setAttribute("viewBox", `0 0 ${side} ${side}`);
+  svg.setAttribute("height", side);
+  const x = scale(0.5, T + 0.5, box.left, box.right, false);
+  const y = scale(0.5, T + 0.5, box.bottom, box.top, false);
+  for (const axis of [x, y]) axis.ticks = linearTicks(1, T).filter((v) => v >= 1 && Number.isInteger(v));
+  let inner = axes(box, x, y, "task t", "queue of task k").replace(/<line class="grid"[^>]*>/g, "");
+  if (cursor) {
+    inner += `<line class="cursor" x1="${x.at(cursor)}" x2="${x.at(cursor)}" y1="${box.top}" y2="${box.bottom}"/>`;
+  }
+  svg.innerHTML = inner;
+  return { box, taskAt: (px) => Math.min(T, Math.max(1, Math.round(0.5 + ((px - box.left) / (box.right - box.left)) * T))) };
+}
+
+function placeCanvas(canvas, box) {
+  Object.assign(canvas.style, {
+    left: `${box.left}px`, top: `${box.top}px`,
+    width: `${box.right - box.left}px`, height: `${box.bottom - box.top}px`,
+  });
+}
+
+function colourBar(canvas) {
+  canvas.width = 128;
+  canvas.height = 1;
+  const image = new ImageData(128, 1);
+  for (let i = 0; i < 128; i++) image.data.set([...shade(i / 127), 255], 4 * i);
+  canvas.getContext("2d").putImageData(image, 0, 0);
+}

@@ -1,0 +1,91 @@
+"""Formulas as MathML, which browsers typeset by themselves: from LaTeX, and from the plain text of explanations.
+
+>>> typeset("Q_k[t] <= r^2 l/2").count("<math")
+2
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from html import escape
+
+import latex2mathml.converter
+
+_GREEK = "alpha beta delta Delta epsilon eta gamma lambda mu nu Phi rho sigma theta xi".split()
+_ALWAYS = "V Q T J DPP Lyap Qbar".split()  # stand for themselves wherever they are a word
+_INDEXED = "D F M S W a c d e f g h k l m n p r s t u v w x y z".split()  # only with an index or a power
+_LABEL = r"(?:alg|app|cor|def|eq|fig|lem|lemm|sec|subsec|supp|tab|thm):\w+"
+_TOKEN = re.compile(
+    rf"\$(?P<latex>[^$\n]+)\$|`(?P<code>[^`\n]+)`|(?P<label>\b{_LABEL})"
+    rf"|(?<![\w.:/`^-])(?P<hat>hat)?(?P<name>{'|'.join([*_GREEK, *_ALWAYS, *_INDEXED])})(?P<prime>'?)"
+    r"(?:_(?P<sub>\{[^{}]*\}|\w(?:,\w)?))?(?P<at>\[[\w+*-]{1,7}\])?(?:\^(?P<power>\{[^{}]*\}|\d+|\w))?(?![\w'])"
+)
+_POWER = re.compile(r"([\w)\]])\^(\{[^{}]*\}|\d+)")
+_SIGNS = (("<=>", "⇔"), ("<=", "≤"), (">=", "≥"), ("=>", "⇒"), ("->", "→"), ("+-", "±"), ("!=", "≠"))
+_UNSUPPORTED = ((r"\operatorname*", r"\operatorname"), ("{aligned}", "{align*}"), (r"\dfrac", r"\frac"))
+
+
+@lru_cache(maxsize=4096)
+def formula(latex: str, *, block: bool = False) -> str:
+    """LaTeX as a MathML element; what cannot be read is shown as it is written."""
+    source = latex.strip()
+    for known, other in _UNSUPPORTED:
+        source = source.replace(known, other)
+    try:
+        math = latex2mathml.converter.convert(source, display="block" if block else "inline")
+    except Exception:  # the converter raises many kinds of error on input it does not know
+        return f'<code class="latex">{escape(latex)}</code>'
+    return math.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "", 1)
+
+
+def typeset(text: str) -> str:
+    """Plain text as HTML: symbols such as Q_k[t-1] or hatPhi_k typeset, $...$ as LaTeX, labels and `code` set apart."""
+    parts, at = [], 0
+    for match in _TOKEN.finditer(text):
+        shown = _token(match)
+        if shown is None:
+            continue
+        parts += [_prose(text[at : match.start()]), shown]
+        at = match.end()
+    return "".join([*parts, _prose(text[at:])])
+
+
+def paragraphs(text: str) -> str:
+    """Text with blank lines between its paragraphs as HTML; indented paragraphs keep their lines."""
+    shown = []
+    for part in re.split(r"\n\s*\n", text.strip("\n")):
+        if re.search(r"^\s", part, re.M):
+            lines = "<br>".join(typeset(line.strip()) for line in part.splitlines())
+            shown.append(f'<p class="lines">{lines}</p>')
+        elif part.strip():
+            shown.append(f"<p>{typeset(' '.join(part.split()))}</p>")
+    return "".join(shown)
+
+
+def _token(match: re.Match[str]) -> str | None:
+    """The match as HTML, or None if it is an ordinary word."""
+    if match["latex"]:
+        return formula(match["latex"])
+    if match["code"] or match["label"]:
+        return f"<code>{escape(match['code'] or match['label'])}</code>"
+    name, marked = match["name"], match["sub"] or match["at"] or match["power"] or match["hat"]
+    if name in _INDEXED and not marked:
+        return None
+    symbol = {"Qbar": r"\bar{Q}", "DPP": r"\mathrm{DPP}", "Lyap": r"\mathcal{L}"}.get(name, name)
+    symbol = rf"\{name}" if name in _GREEK else symbol
+    symbol = rf"\hat{{{symbol}}}" if match["hat"] else symbol
+    index = f"_{{{_plain(match['sub'])}}}" if match["sub"] else ""
+    power = (["'"] if match["prime"] else []) + ([_plain(match["power"])] if match["power"] else [])
+    return formula(f"{symbol}{index}{'^{' + ' '.join(power) + '}' if power else ''}{match['at'] or ''}")
+
+
+def _plain(index: str) -> str:
+    inner = index.strip("{}")
+    return inner if len(inner) < 4 or not inner.isalpha() else rf"\mathrm{{{inner}}}"
+
+
+def _prose(text: str) -> str:
+    for written, sign in _SIGNS:
+        text = text.replace(written, sign)
+    return _POWER.sub(lambda m: f"{m[1]}<sup>{m[2].strip('{}')}</sup>", escape(text, quote=False))

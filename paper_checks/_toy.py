@@ -1,0 +1,66 @@
+"""The runs behind the claims on the toy section: the paper's settings, 20 seeds, made once."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from coldtheory import Run, Tasks, make_tasks, simulate
+from coldtheory.prediction import predicted_grad_before
+from coldtheory.quadratics import Array
+from coldtheory.summary import Mean, Slope, minimum_of, slope_of
+from coldtheory.tasks import base_and_drift
+
+ETA, DELTA, STEPS, T = 4e-4, 4e-7, 3, 150  # as printed in subsec:exp_theoryvalidation
+SEEDS = range(20)
+V = np.geomspace(5.0, 2400.0, 60)  # up to eta V = 0.96
+FIT = (50.0, 200.0)  # the range in which the printed figures are read
+
+
+@cache
+def tasks(regime: str) -> Tasks:
+    return make_tasks(regime, SEEDS)
+
+
+@cache
+def runs(regime: str, weights: str = "mean", steps: int = STEPS, reference: str = "previous") -> Run:
+    """20 seeds x 60 V of a regime."""
+    return simulate(
+        tasks(regime),
+        V=V,
+        eta=ETA,
+        delta=DELTA,
+        steps=steps,
+        weights=weights,
+        reference=reference,  # type: ignore[arg-type]
+    )
+
+
+def slope(regime: str, name: str, between: tuple[float, float] = FIT, steps: int = STEPS) -> Slope:
+    """Log-log slope over V of avg_grad_before, avg_grad_after or avg_Qbar."""
+    found = slope_of(V, getattr(runs(regime, steps=steps), name), between)
+    assert found is not None
+    return found
+
+
+def turning_point(regime: str, name: str = "avg_grad_before") -> Mean | None:
+    """Where the curve over V is smallest."""
+    return minimum_of(V, getattr(runs(regime), name))
+
+
+def predicted_turning_point(regime: str, tasks_seen: int, *, start_at_base: bool = False) -> float:
+    """The minimum over V of the closed-form before-gradient, averaged over tasks and the 20 seeds."""
+    grid = np.geomspace(20.0, 2000.0, 60)
+    curves: list[Array] = []
+    for seed in SEEDS:
+        base, drift = base_and_drift(regime, seed)
+        c2 = {"low": 0.0004, "high": 0.0064}[regime]
+        start = base if start_at_base else None
+        each_task = predicted_grad_before(
+            grid, w_base=base, drift_vector=drift, w0=start, c2=c2, T=tasks_seen, eta=ETA, steps=STEPS
+        )
+        curves.append(each_task.mean(axis=1))
+    found = minimum_of(grid, np.mean(curves, axis=0)[None])
+    assert found is not None
+    return found.mean
