@@ -19,8 +19,9 @@ _SHORT = 0.995  # share of the way to the boundary that a step may go
 _FLAT = 1e-12  # curvature, in scaled units, below which a direction counts as flat
 _FIRST_SLACK = 0.1  # slacks start no smaller: a start next to the boundary would crawl along it
 _OVERSHOOT = 4.0  # slacks by which the curvature of a constraint may carry a step too far
-_SHORT_CAUTIOUS = 0.7
-_OVERSHOOT_C = 0.35
+_SHORT_CAUTIOUS = 0.7  # the same for cautious steps
+_OVERSHOOT_CAUTIOUS = 0.5
+_CENTRING = 0.3  # share of the complementarity at which cautious steps aim
 _RIDGE = 1e-15  # keeps a Newton matrix invertible when all losses are flat in one direction
 
 
@@ -123,7 +124,8 @@ def interior_point(programme: Programme, z: Array) -> tuple[Array, Array]:
     Bold steps solve nearly all in about 15 iterations; the few on which they fail are solved again with cautious
     ones.
     """
-    found, lam, accuracy = _iterate(programme, z, cautious=False)
+    with np.errstate(over="ignore", invalid="ignore"):  # a bold step may run away; its best iterate is kept
+        found, lam, accuracy = _iterate(programme, z, cautious=False)
     failed = np.flatnonzero(accuracy > _LATE)
     if failed.size:
         again, lam_again, accuracy_again = _iterate(programme.rows(failed), z[failed], cautious=True)
@@ -148,7 +150,7 @@ def _iterate(programme: Programme, z: Array, *, cautious: bool) -> tuple[Array, 
     active = mask.any(axis=-1)
     best, stalled = np.full(len(z), np.inf), np.zeros(len(z), int)
     kept = z, lam
-    short = _SHORT_CAUTIOUS if cautious else _SHORT
+    short, overshoot = (_SHORT_CAUTIOUS, _OVERSHOOT_CAUTIOUS) if cautious else (_SHORT, _OVERSHOOT)
     for _ in range(_MAX_ITERATIONS * (5 if cautious else 1)):
         f, c, G, H = programme.evaluate(z, lam)
         r_dual = f + np.vecmat(lam, G)
@@ -165,7 +167,7 @@ def _iterate(programme: Programme, z: Array, *, cautious: bool) -> tuple[Array, 
             break
         system = _Newton.of(np.where(active[:, None, None], H, np.eye(z.shape[-1])), G, lam, s)
         if cautious:
-            dz, ds, dlam = system.direction(r_dual, r_primal, np.where(mask, lam * s - 0.3 * mu[:, None], 0.0))
+            dz, ds, dlam = system.direction(r_dual, r_primal, np.where(mask, lam * s - _CENTRING * mu[:, None], 0.0))
         else:
             dz, ds, dlam = system.direction(r_dual, r_primal, lam * s)
             reach = np.minimum(1.0, np.minimum(_reach(s, ds), _reach(lam, dlam)))[:, None]
@@ -175,13 +177,13 @@ def _iterate(programme: Programme, z: Array, *, cautious: bool) -> tuple[Array, 
             r_mu = np.where(mask, lam * s + reach**2 * ds * dlam - centring[:, None], 0.0)
             dz, ds, dlam = system.direction(r_dual, r_primal + bend, r_mu)
         bend = programme.bends(dz[:, :d])
-        room = np.sqrt(_OVERSHOOT * (s + np.abs(r_primal)) / np.maximum(bend, 1e-300)).min(axis=-1, initial=np.inf)
+        room = np.sqrt(overshoot * (s + np.abs(r_primal)) / np.maximum(bend, 1e-300)).min(axis=-1, initial=np.inf)
         step = np.minimum.reduce(
             [
                 np.ones(len(z)),
                 short * _reach(s, ds),
                 short * _reach(lam, dlam),
-                (_OVERSHOOT_C if cautious else 1.0) * room,
+                room,
             ]
         )
         step = np.where(active, step, 0.0)[:, None]

@@ -189,9 +189,7 @@ def _variation(regime: str) -> tuple[float, float, float]:
     now, last = (
         type(phi)(phi.optima[:, s], phi.hessians[:, s], phi.offsets[:, s]) for s in (slice(1, None), slice(-1))
     )
-    around = (
-        sup_abs_difference(now, last, type(balls)(balls.center[:, None], balls.radius[:, None])).sum(axis=1) / _toy.T
-    )
+    around = sup_abs_difference(now, last, balls).sum(axis=1) / _toy.T
     run = simulate(_toy.tasks(regime), V=200.0, eta=_toy.ETA, delta=_toy.DELTA)
     step = np.diff(phi.optima, axis=1)
     lower = 0.5 * np.vecdot(step, step).sum(axis=1) / _toy.T

@@ -1,0 +1,42 @@
+"""Machine-checked certificates: what is proved for all real numbers, and what is the exact worst case.
+
+Two engines, both in the extra `certify`. z3 proves the algebra of the lemmas and theorems for few
+tasks, and refutes printed statements with rational numbers (`algebra`). PEPit finds the exact worst
+case of one COLD step, and of a few tasks along a given queue path, over all smooth losses
+(`worst_case`, `paths`).
+
+    CERTIFICATES                  every certificate by id; `.doc` says what it is about
+    certificates("small")         all records, in seconds; "full" takes larger sizes
+    python -m coldtheory.certify  the same as a table; exit code 1 if one does not hold
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from . import lemmas, paths, queue_theorems, refutations, theorems
+from .algebra import CLAIMS, Claim, Size
+from .records import Certificate, Record, WorstCase, to_json
+from .worst_case import WORST_CASES, WorstCases
+
+CERTIFICATES: dict[str, Claim | WorstCases] = {**CLAIMS, **{f"pep.{id}": case for id, case in WORST_CASES.items()}}
+
+__all__ = [
+    "CERTIFICATES", "Certificate", "Claim", "Record", "WorstCase", "WorstCases", "certificates",
+    "lemmas", "paths", "queue_theorems", "refutations", "theorems", "to_json",
+]  # fmt: skip
+
+
+def certificates(size: Size = "small", only: Iterable[str] | None = None) -> list[Record]:
+    """Run all certificates, or those whose id starts with one of `only`.
+
+    Problem    which statements are proved, which refuted, which bounds tight?
+    Method     every entry of `CERTIFICATES`, one after the other.
+    Guarantee  `record.holds` for each: proved, refuted with exact numbers, or worst case as claimed.
+    Paper      each record's `label`
+    Example    all(record.holds for record in certificates("small"))
+
+    >>> certificates("medium")
+    Traceback (most recent call last):
+    coldtheory.errors.ColdError: unknown size 'medium'; known: small, full
+    """

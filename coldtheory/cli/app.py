@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..errors import ColdError
-from . import results, single, sweeps
+from . import check, results, single, sweeps
 
 
 class _OneLineErrors(TyperGroup):
@@ -57,6 +57,7 @@ def root(
 
 sweeps.add_to(app)
 single.add_to(app)
+check.add_to(app)
 app.add_typer(results.app, name="results")
 
 

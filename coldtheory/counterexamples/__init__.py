@@ -1,0 +1,90 @@
+"""Small instances on which a statement fails as printed: stored, human readable, replayed in well under a second.
+
+A file holds `statement`, `form`, the `tasks` (optima, and Hessians or memory where they differ from the default),
+either the `settings` of `simulate` or prescribed `models` with the settings of `follow`, a `ball` where the statement's
+set W is not the smallest one, the `options` of `evaluate`, both sides as `expected`, and the form that `holds` instead.
+
+>>> bound = replay(load_counterexample("lemma1_main_text"))
+>>> bool(bound.violated), round(float(bound.worst().lhs), 4), round(float(bound.worst().rhs), 4)
+(True, -0.0623, -0.125)
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..bounds import Bound, evaluate, follow
+from ..errors import ColdError, unknown_name
+from ..geometry import Ball
+from ..simulate import Run, simulate
+from ..tasks import Tasks, from_optima
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """One stored instance."""
+
+    name: str
+    statement: str
+    form: str
+    note: str
+    tasks: Tasks
+    settings: Mapping[str, Any]
+    expected: Mapping[str, float]  #: lhs and rhs of the worst entry
+    holds: str | None = None  #: the form that is true, evaluated on the same run
+    exact: bool = False  #: all numbers are rationals, and the two sides are exact
+    models: Any = None
+    ball: Ball | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def T(self) -> int:
+        return self.tasks.T
+
+    def run(self) -> Run:
+        """The trajectory: simulated, or the prescribed models."""
+        if self.models is not None:
+            return follow(self.tasks, self.models, **self.settings)
+        return simulate(self.tasks, **self.settings)
+
+
+def counterexample_names() -> list[str]:
+    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+
+
+def load_counterexample(name: str | Path) -> Counterexample:
+    """A stored instance by its name, or one of the user's own by its path."""
+    path = Path(name)
+    if path.suffix != ".toml":
+        path = _FOLDER / f"{name}.toml"
+        if not path.is_file():
+            raise unknown_name("counterexample", name, counterexample_names())
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        ball = Ball(data["ball"]["center"], data["ball"]["radius"]) if "ball" in data else None
+        keys = ("statement", "form", "note", "settings", "expected", "holds", "exact", "models", "options")
+        given = {key: data[key] for key in keys if key in data}
+        return Counterexample(name=path.stem, tasks=from_optima(**data["tasks"]), ball=ball, **given)
+    except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as problem:
+        raise ColdError(f"{path} is no counterexample file: {problem}") from None
+
+
+def all_counterexamples() -> list[Counterexample]:
+    return [load_counterexample(name) for name in counterexample_names()]
+
+
+def replay(instance: Counterexample, form: str | None = None) -> Bound:
+    """The statement on the instance: as stored, or in another form (with the same options where it takes them)."""
+    chosen = instance.form if form is None else form
+    return evaluate(instance.statement, chosen, instance.run(), instance.ball, **instance.options)
