@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..errors import unknown_name
 from . import lemmas, paths, queue_theorems, refutations, theorems
 from .algebra import CLAIMS, Claim, Size
 from .records import Certificate, Record, WorstCase, to_json
 from .worst_case import WORST_CASES, WorstCases
 
-CERTIFICATES: dict[str, Claim | WorstCases] = {**CLAIMS, **{f"pep.{id}": case for id, case in WORST_CASES.items()}}
+CERTIFICATES: dict[str, Claim | WorstCases] = {**CLAIMS, **WORST_CASES}
 
 __all__ = [
     "CERTIFICATES", "Certificate", "Claim", "Record", "WorstCase", "WorstCases", "certificates",
@@ -40,3 +41,7 @@ def certificates(size: Size = "small", only: Iterable[str] | None = None) -> lis
     Traceback (most recent call last):
     coldtheory.errors.ColdError: unknown size 'medium'; known: small, full
     """
+    if size not in ("small", "full"):
+        raise unknown_name("size", size, ("small", "full"))
+    chosen = list(CERTIFICATES) if only is None else [id for id in CERTIFICATES if id.startswith(tuple(only))]
+    return [record for id in chosen for record in CERTIFICATES[id].run(size)]

@@ -85,7 +85,14 @@ CLAIMS: dict[str, Claim] = {}
 
 
 def claim(
-    id: str, label: str, text: str, *, unit: str, small: tuple[int, ...], full: tuple[int, ...] = (), refute: bool = False
+    id: str,
+    label: str,
+    text: str,
+    *,
+    unit: str,
+    small: tuple[int, ...],
+    full: tuple[int, ...] = (),
+    refute: bool = False,
 ) -> Callable[[Callable[[int], Problem]], Callable[[int], Problem]]:
     """Register a function from size to `Problem` under `id`."""
 

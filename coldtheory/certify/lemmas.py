@@ -128,7 +128,8 @@ def _losses(m: int) -> tuple[str, ...]:
 
 
 @claim(
-    "lindley.identity", "eq:queue_update", "Q_k[t] = max_{k<=s<=t} hatPhi_k(x_t) - hatPhi_k(x_s) - (t-s) delta (Case 1)",
+    "lindley.identity", "eq:queue_update",
+    "Q_k[t] = max_{k<=s<=t} hatPhi_k(x_t) - hatPhi_k(x_s) - (t-s) delta (Case 1)",
     unit="t-k", small=(1, 2, 3), full=(1, 2, 3, 4, 5, 6),
 )  # fmt: skip
 def lindley_identity(m: int) -> Problem:
@@ -178,7 +179,8 @@ def lindley_bound(m: int) -> Problem:
 
 @claim(
     "constraint.task", "cor:case1_final_result",
-    "sum_{s=k+1}^t hatPhi_k(x_s) - hatPhi_k(ref_{s,k}) <= (t-k) delta + Q_k[t]", unit="t-k", small=(1, 2, 3), full=(1, 2, 3, 4, 5, 6),
+    "sum_{s=k+1}^t hatPhi_k(x_s) - hatPhi_k(ref_{s,k}) <= (t-k) delta + Q_k[t]",
+    unit="t-k", small=(1, 2, 3), full=(1, 2, 3, 4, 5, 6),
 )  # fmt: skip
 def constraint_task(m: int) -> Problem:
     """One past task's constraint, averaged over time.

@@ -17,7 +17,7 @@ from .records import WorstCase, need
 from .terms import Path, pairs
 from .worst_case import record, smooth_functions, solve, worst_case
 
-QUIET = {(k, t): 0.0 for k, t in pairs(3)}
+QUIET = dict.fromkeys(pairs(3), 0.0)
 RISING = {(1, 2): 0.2, (1, 3): 0.05, (2, 3): 0.05}
 FALLING = {(1, 2): 0.05, (1, 3): -0.05, (2, 3): 0.1}
 LONGER = {**RISING, (1, 4): 0.0, (2, 4): 0.0, (3, 4): 0.0}
@@ -116,7 +116,7 @@ def sharp_worst(run: Prescribed, losses: float, conflict: float) -> float:
 
 
 @worst_case(
-    "thm3.sharp.path", "thm:gradient_norm_bound",
+    "pep.thm3.sharp", "thm:gradient_norm_bound",
     small=[
         {"name": "T=2", "d": {(1, 2): 0.1}},
         {"name": "T=3, quiet", "d": QUIET},
@@ -133,7 +133,9 @@ def sharp_worst(run: Prescribed, losses: float, conflict: float) -> float:
         {"name": "T=4, rising", "d": LONGER},
     ],
 )  # fmt: skip
-def sharp_path(name: str, d: Mapping[tuple[int, int], float], fraction: float = 1.0, conflict: float = 0.0) -> WorstCase:
+def sharp_path(
+    name: str, d: Mapping[tuple[int, int], float], fraction: float = 1.0, conflict: float = 0.0
+) -> WorstCase:
     """The sharper gradient bound (Case 1) next to its worst case.
 
     Problem    the largest average squared gradient along a queue path, with the bound's terms given.
@@ -148,11 +150,13 @@ def sharp_path(name: str, d: Mapping[tuple[int, int], float], fraction: float = 
     closed = 1 / (run.T * run.eta * (1 - run.alpha * run.eta / 2)) if run.queues == 0 else None
     value, bound = sharp_worst(run, 1.0, conflict), run.sharp_bound(1.0, conflict)
     setting = _setting(run, conflict=conflict)
-    return record(f"thm3.sharp.path[{name}]", "thm:gradient_norm_bound", setting, value, bound, began, closed_form=closed)
+    return record(
+        f"pep.thm3.sharp[{name}]", "thm:gradient_norm_bound", setting, value, bound, began, closed_form=closed
+    )
 
 
 @worst_case(
-    "thm3.printed.path", "thm:gradient_norm_bound", small=[{"name": "T=3, rising", "d": RISING}],
+    "pep.thm3.printed", "thm:gradient_norm_bound", small=[{"name": "T=3, rising", "d": RISING}],
     full=[{"name": "T=3, rising", "d": RISING}, {"name": "T=3, falling", "d": FALLING}],
 )  # fmt: skip
 def printed_path(name: str, d: Mapping[tuple[int, int], float], r: float = 2.0) -> WorstCase:
@@ -180,7 +184,7 @@ def printed_path(name: str, d: Mapping[tuple[int, int], float], r: float = 2.0) 
             problem.add_constraint((x - best) ** 2 <= r * r)
     value, bound = solve(problem), run.printed_bound(start, variation, rho, r)
     setting = _setting(run, start=start, variation=variation, rho=rho, r=r)
-    return record(f"thm3.printed.path[{name}]", "thm:gradient_norm_bound", setting, value, bound, began)
+    return record(f"pep.thm3.printed[{name}]", "thm:gradient_norm_bound", setting, value, bound, began)
 
 
 def _setting(run: Prescribed, **more: float) -> dict[str, float]:

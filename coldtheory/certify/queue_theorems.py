@@ -131,7 +131,8 @@ def theorem4_mean(T: int) -> Problem:
 
 @claim(
     "thm4.sum", "thm:avg_queue_bound_case2",
-    "delta sum_t Qbar[t-1] <= V Phi_1(x_1) + V sum_{t>=2} |Phi_t - Phi_{t-1}|(x_{t-1})/(t-1) + sum_t Delta_t (sum weights)",
+    "delta sum_t Qbar[t-1] <= V Phi_1(x_1) + V sum_{t>=2} |Phi_t - Phi_{t-1}|(x_{t-1})/(t-1) + sum_t Delta_t "
+    "(Case 1, sum weights)",
     unit="T", small=(2, 3),
 )  # fmt: skip
 def theorem4_sum(T: int) -> Problem:

@@ -14,6 +14,18 @@ from .terms import ZERO, Goal, Maximum, Number, Path, Step, Values, largest, pai
 HALF = Fraction(1, 2)
 
 
+def _last_step(T: int, v: Values, maximum: Maximum) -> Step:
+    """Task T of a Case 1 run on losses .5 (w - a_k)^2 with a_1 = x_1 = 0."""
+    model = {1: ZERO, **{t: v[f"x{t}"] for t in range(2, T + 1)}}
+    optimum = {1: ZERO, **{k: v[f"a{k}"] for k in range(2, T)}}
+
+    def loss(k: int, t: int) -> Number:
+        return HALF * (model[t] - optimum[k]) * (model[t] - optimum[k])
+
+    d = {(k, t): loss(k, t) - loss(k, t - 1) - v["delta"] for k, t in pairs(T)}
+    return Path(T, d, maximum).step(T)
+
+
 @claim(
     "lemma1.sum.printed", "lem:upperBoundLem", "FALSE as printed: Lyap[t] - Lyap[t-1] <= Delta_t + S_t",
     unit="T", small=(3,), refute=True,
@@ -22,25 +34,21 @@ def lemma1_sum_printed(T: int) -> Problem:
     """The drift lemma as the main text prints it, without 1/(t-1).
 
     Problem    S_t is t-1 times what the lemma's own proof gives; where it is negative that is too much.
-    Method     losses .5 (w - a_k)^2, models x_1..x_T, delta and optima free; z3 picks a violation.
+    Method     losses .5 (w - a_k)^2, x_1 = a_1 = 0, the other models and optima and delta free.
     Guarantee  rational models, checked in fractions; T = 3 is the smallest, as both forms agree at t = 2.
     Paper      `lem:upperBoundLem`, main text
     Example
 
-    >>> lemma1_sum_printed(3).violated(dict(delta=Fraction(1, 1000), a1=0, a2=1, x1=0, x2=1, x3=0))
+    >>> lemma1_sum_printed(3).violated(dict(delta=Fraction(1, 1000), a2=1, x2=1, x3=0))
     True
     """
 
     def goal(v: Values, maximum: Maximum) -> Goal:
-        def loss(k: int, t: int) -> Number:
-            return HALF * (v[f"x{t}"] - v[f"a{k}"]) * (v[f"x{t}"] - v[f"a{k}"])
-
-        d = {(k, t): loss(k, t) - loss(k, t - 1) - v["delta"] for k, t in pairs(T)}
-        s = Path(T, d, maximum).step(T)
+        s = _last_step(T, v, maximum)
         drift = s.lyapunov_after - s.lyapunov_before
         return Goal([s.Delta + s.cross - drift], positive=[v["delta"]])
 
-    return Problem(("delta", *(f"a{k}" for k in range(1, T)), *(f"x{t}" for t in range(1, T + 1))), goal)
+    return Problem(("delta", *(f"a{k}" for k in range(2, T)), *(f"x{t}" for t in range(2, T + 1))), goal)
 
 
 @claim(
@@ -143,24 +151,20 @@ def bounded_queue_printed(T: int) -> Problem:
     """The step from a bounded queue to the constraint at one task.
 
     Problem    an average over past tasks is bounded by one queue divided by their number.
-    Method     losses .5 (w - a_k)^2, models free, even the largest queue, even at the later index t.
+    Method     losses .5 (w - a_k)^2, x_1 = a_1 = 0; even the largest queue, even at the later index t.
     Guarantee  the step fails from t = 3 on; at t = 2 it is d <= Q.
     Paper      the paragraph "Bounded average queue" after `cor:case1_final_result`
     Example
 
-    >>> bounded_queue_printed(3).violated(dict(delta=Fraction(1, 1000), a1=0, a2=0, x1=0, x2=0, x3=1))
+    >>> bounded_queue_printed(3).violated(dict(delta=Fraction(1, 1000), a2=0, x2=0, x3=1))
     True
     """
 
     def goal(v: Values, maximum: Maximum) -> Goal:
-        def loss(k: int, t: int) -> Number:
-            return HALF * (v[f"x{t}"] - v[f"a{k}"]) * (v[f"x{t}"] - v[f"a{k}"])
-
-        d = {(k, t): loss(k, t) - loss(k, t - 1) - v["delta"] for k, t in pairs(T)}
-        s = Path(T, d, maximum).step(T)
+        s = _last_step(T, v, maximum)
         return Goal([(largest(s.after, maximum) - total(s.d)) / s.K], positive=[v["delta"]])
 
-    return Problem(("delta", *(f"a{k}" for k in range(1, T)), *(f"x{t}" for t in range(1, T + 1))), goal)
+    return Problem(("delta", *(f"a{k}" for k in range(2, T)), *(f"x{t}" for t in range(2, T + 1))), goal)
 
 
 @claim(

@@ -101,7 +101,8 @@ def theorem1_sum(T: int) -> Problem:
 
 @claim(
     "thm2.mean", "thm:queue_stability",
-    "(delta - delta') sum_t Qbar[t-1] <= sum_{t>=2} V (delta' + 2 sup |Phi_t - hatPhi_{t-1}|) + sum_t Delta_t (mean weights)",
+    "(delta - delta') sum_t Qbar[t-1] <= sum_{t>=2} V (delta' + 2 sup |Phi_t - hatPhi_{t-1}|) + sum_t Delta_t "
+    "(mean weights)",
     unit="T", small=(2, 3),
 )  # fmt: skip
 def theorem2_mean(T: int) -> Problem:
@@ -177,7 +178,8 @@ def theorem3_sharp_mean(T: int) -> Problem:
 
 
 @claim(
-    "thm3.sharp.sum", "thm:gradient_norm_bound", "the same with (t-1) Delta_t, (T-1) Lyap[T], (t-1) Qbar[t-1] (sum weights)",
+    "thm3.sharp.sum", "thm:gradient_norm_bound",
+    "the same with (t-1) Delta_t, (T-1) Lyap[T], (t-1) Qbar[t-1] (sum weights)",
     unit="T", small=(2, 3), full=(2, 3, 4),
 )  # fmt: skip
 def theorem3_sharp_sum(T: int) -> Problem:

@@ -38,6 +38,7 @@ class WorstCases:
         return [self.solve(**setting) for setting in (self.small if size == "small" else self.full)]
 
 
+PRECISION = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}  #: the solver's own stopping rules
 WORST_CASES: dict[str, WorstCases] = {}
 Solve = Callable[..., WorstCase]
 
@@ -63,13 +64,13 @@ def step_change(alpha: float, eta: float) -> float:
     return -eta * (1.0 - alpha * eta / 2.0)
 
 
-def smoothness(V: float, L: float, l: float, queues: Sequence[float], weights: Weights) -> float:
-    """alpha_t of the DPP with these weights; Lemma 2 prints the one of "mean" for the DPP of "sum".
+def smoothness(V: float, L: float, ell: float, queues: Sequence[float], weights: Weights) -> float:
+    """alpha_t of the DPP with these weights; Lemma 2 prints the one of "mean" for the DPP of "sum". `ell` is l.
 
     >>> smoothness(1.0, 1.0, 1.0, [1.0] * 8, "mean"), smoothness(1.0, 1.0, 1.0, [1.0] * 8, "sum")
     (2.0, 9.0)
     """
-    return V * L + l * sum(_betas(queues, weights))
+    return V * L + ell * sum(_betas(queues, weights))
 
 
 def record(
@@ -85,7 +86,7 @@ def record(
 def solve(problem: Any) -> float:
     """The worst case of a PEPit problem, to about 1e-8, or an error that says why there is none."""
     cvxpy = need("cvxpy")
-    value = problem.solve(wrapper="cvxpy", verbose=0, solver=cvxpy.CLARABEL)
+    value = problem.solve(wrapper="cvxpy", verbose=0, solver=cvxpy.CLARABEL, **PRECISION)
     status = problem.wrapper.prob.status
     if value is None or status != "optimal":
         raise ColdError(f"the worst-case programme ended as {status}; choose a setting that a run can follow")
@@ -102,16 +103,16 @@ def _betas(queues: Sequence[float], weights: Weights) -> list[float]:
     return [q / len(queues) if weights == "mean" else q for q in queues]
 
 
-def _dpp(problem: Any, V: float, L: float, l: float, queues: Sequence[float], weights: Weights) -> Any:
+def _dpp(problem: Any, V: float, L: float, ell: float, queues: Sequence[float], weights: Weights) -> Any:
     """DPP_t as a PEPit function, up to its constant."""
-    (phi,), hats = smooth_functions(problem, L, 1), smooth_functions(problem, l, len(queues))
+    (phi,), hats = smooth_functions(problem, L, 1), smooth_functions(problem, ell, len(queues))
     return sum((b * h for b, h in zip(_betas(queues, weights), hats, strict=True)), V * phi)
 
 
-def step_worst(V: float, L: float, l: float, queues: Sequence[float], weights: Weights, eta: float) -> float:
+def step_worst(V: float, L: float, ell: float, queues: Sequence[float], weights: Weights, eta: float) -> float:
     """The largest DPP_t(x_t) - DPP_t(x_{t-1}) when |grad DPP_t(x_{t-1})| = 1."""
     problem = need("PEPit").PEP()
-    dpp = _dpp(problem, V, L, l, queues, weights)
+    dpp = _dpp(problem, V, L, ell, queues, weights)
     x = problem.set_initial_point()
     gradient, before = dpp.oracle(x)
     problem.add_constraint(gradient**2 == 1)
@@ -132,7 +133,7 @@ def _one_step(id: str, K: int, weights: Weights, fraction: float, queue: float, 
 
 
 @worst_case(
-    "step.mean", "thm:gradient_norm_bound", small=[{"K": 1}, {"K": 2}, {"K": 4}],
+    "pep.step.mean", "thm:gradient_norm_bound", small=[{"K": 1}, {"K": 2}, {"K": 4}],
     full=[{"K": K} for K in (1, 2, 4, 8, 16, 40)],
 )  # fmt: skip
 def step_mean(K: int) -> WorstCase:
@@ -144,10 +145,10 @@ def step_mean(K: int) -> WorstCase:
     Paper      `thm:gradient_norm_bound`, the first inequality of its proof; `lemm:smooth_dpp`
     Example    step_mean(4).exact is True
     """
-    return _one_step("step.mean", K, "mean", 0.5, 1.5, False)
+    return _one_step("pep.step.mean", K, "mean", 0.5, 1.5, False)
 
 
-@worst_case("step.largest", "thm:gradient_norm_bound", small=[{"K": 2}], full=[{"K": K} for K in (1, 2, 8)])
+@worst_case("pep.step.largest", "thm:gradient_norm_bound", small=[{"K": 2}], full=[{"K": K} for K in (1, 2, 8)])
 def step_largest(K: int) -> WorstCase:
     """One step with the largest step size for which -eta/2 holds.
 
@@ -157,10 +158,10 @@ def step_largest(K: int) -> WorstCase:
     Paper      `thm:gradient_norm_bound`
     Example    step_largest(2).tight is True
     """
-    return _one_step("step.largest", K, "mean", 1.0, 1.5, False)
+    return _one_step("pep.step.largest", K, "mean", 1.0, 1.5, False)
 
 
-@worst_case("step.sum", "eq:batchCOLD", small=[{"K": 8}], full=[{"K": K} for K in (8, 16, 40)])
+@worst_case("pep.step.sum", "eq:batchCOLD", small=[{"K": 8}], full=[{"K": K} for K in (8, 16, 40)])
 def step_sum(K: int) -> WorstCase:
     """One printed step, with the printed smoothness constant.
 
@@ -170,25 +171,25 @@ def step_sum(K: int) -> WorstCase:
     Paper      `eq:batchCOLD`, `lemm:smooth_dpp`
     Example    step_sum(8).worst_case > 0
     """
-    return _one_step("step.sum", K, "sum", 0.5, 1.5, True)
+    return _one_step("pep.step.sum", K, "sum", 0.5, 1.5, True)
 
 
 def _smoothness(id: str, K: int, weights: Weights) -> WorstCase:
     began = time.perf_counter()
-    V, L, l, queues = 1.0, 1.0, 2.0, [0.5] * K
+    V, L, ell, queues = 1.0, 1.0, 2.0, [0.5] * K
     problem = need("PEPit").PEP()
-    dpp = _dpp(problem, V, L, l, queues, weights)
+    dpp = _dpp(problem, V, L, ell, queues, weights)
     x, y = problem.set_initial_point(), problem.set_initial_point()
     problem.add_constraint((x - y) ** 2 <= 1)
     problem.set_performance_metric((dpp.gradient(x) - dpp.gradient(y)) ** 2)
     value = solve(problem) ** 0.5
-    setting = {"V": V, "L": L, "l": l, "K": float(K), "Q": 0.5}
-    printed, closed = smoothness(V, L, l, queues, "mean"), smoothness(V, L, l, queues, weights)
+    setting = {"V": V, "L": L, "l": ell, "K": float(K), "Q": 0.5}
+    printed, closed = smoothness(V, L, ell, queues, "mean"), smoothness(V, L, ell, queues, weights)
     label = WORST_CASES[id].label
     return record(f"{id}[K={K}]", label, setting, value, printed, began, closed_form=closed, refutes=weights == "sum")
 
 
-@worst_case("smooth.mean", "lemm:smooth_dpp", small=[{"K": 3}], full=[{"K": K} for K in (1, 3, 10)])
+@worst_case("pep.smooth.mean", "lemm:smooth_dpp", small=[{"K": 3}], full=[{"K": K} for K in (1, 3, 10)])
 def smooth_mean(K: int) -> WorstCase:
     """The smoothness constant of the DPP with mean weights.
 
@@ -198,10 +199,10 @@ def smooth_mean(K: int) -> WorstCase:
     Paper      `lemm:smooth_dpp`
     Example    smooth_mean(3).tight is True
     """
-    return _smoothness("smooth.mean", K, "mean")
+    return _smoothness("pep.smooth.mean", K, "mean")
 
 
-@worst_case("smooth.sum", "lemm:smooth_dpp", small=[{"K": 3}], full=[{"K": K} for K in (3, 10)])
+@worst_case("pep.smooth.sum", "lemm:smooth_dpp", small=[{"K": 3}], full=[{"K": K} for K in (3, 10)])
 def smooth_sum(K: int) -> WorstCase:
     """The smoothness constant of the printed DPP.
 
@@ -211,10 +212,10 @@ def smooth_sum(K: int) -> WorstCase:
     Paper      `lemm:smooth_dpp` with `eq:dpp_opt_problem`
     Example    smooth_sum(3).exceeds is True
     """
-    return _smoothness("smooth.sum", K, "sum")
+    return _smoothness("pep.smooth.sum", K, "sum")
 
 
-@worst_case("gap", "lemm:losses_boundedby_const", small=[{"r": 2.0}])
+@worst_case("pep.gap", "lemm:losses_boundedby_const", small=[{"r": 2.0}])
 def optimality_gap(r: float) -> WorstCase:
     """The optimality gap within distance r of a stationary minimiser.
 
@@ -224,11 +225,13 @@ def optimality_gap(r: float) -> WorstCase:
     Paper      `lemm:losses_boundedby_const`
     Example    optimality_gap(2.0).tight is True
     """
-    began, l = time.perf_counter(), 3.0
+    began, ell = time.perf_counter(), 3.0
     problem = need("PEPit").PEP()
-    (loss,) = smooth_functions(problem, l, 1)
+    (loss,) = smooth_functions(problem, ell, 1)
     best, w = loss.stationary_point(), problem.set_initial_point()
     problem.add_constraint((w - best) ** 2 <= r**2)
     problem.set_performance_metric(loss(w) - loss(best))
-    exact = l * r * r / 2
-    return record("gap", "lemm:losses_boundedby_const", {"l": l, "r": r}, solve(problem), exact, began, closed_form=exact)
+    exact = ell * r * r / 2
+    return record(
+        "pep.gap", "lemm:losses_boundedby_const", {"l": ell, "r": r}, solve(problem), exact, began, closed_form=exact
+    )

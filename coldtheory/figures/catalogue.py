@@ -74,7 +74,7 @@ def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
             "turning_points", compute.prediction, regimes=list(DRIFTING), V=list(_fine(s.V_wide)), seeds=s.few_seeds,
             T=list(s.lengths),
         ),
-        _table("bound_terms", compute.bound_terms, regimes=list(ALL), V=list(s.V), **span),
+        _table("bound_terms", compute.bound_terms, regimes=list(ALL), V=list(s.V), seeds=s.few_seeds, T=s.T),
         _table("variation", compute.variation, noise=list(s.noise), drift=list(s.drift), V=200.0, **span),
         _table("picture", compute.picture, rounds=s.rounds, V=[1.0, 10.0], slack=1.5),
     ]  # fmt: skip

@@ -1,0 +1,134 @@
+"""One look for all figures: sizes, colours, line styles, and the helpers that keep them consistent.
+
+No global state of matplotlib is touched: figures are made by the object interface inside an `rc_context`.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+COLUMN, PAGE = 3.25, 6.75  # widths in inches
+DPI = 300
+
+_COLORBLIND: list[str] = sns.color_palette("colorblind").as_hex()
+REGIME_COLOR = {"low": _COLORBLIND[0], "high": _COLORBLIND[1], "conflict": _COLORBLIND[2]}
+REGIME_NAME = {"low": "LOW", "high": "HIGH", "conflict": "CONFLICT"}
+METHOD_NAME = {"previous": "COLD", "best": "COLD-ORACLE"}
+PALETTE = _COLORBLIND
+BEFORE: dict[str, Any] = {"linestyle": "-"}  # the gradient at x_{t-1}
+AFTER: dict[str, Any] = {"linestyle": (0, (4, 1.5))}  # the gradient at x_t
+GREY = "0.35"
+
+GRADIENT = r"average $\|\nabla\Phi_t\|^2$"
+GRADIENT_BEFORE = r"average $\|\nabla\Phi_t(x_{t-1})\|^2$"
+QUEUE = r"average queue $\bar{Q}$"
+
+
+def rc() -> dict[str, Any]:
+    """seaborn's ticks and paper, with type that stays readable at column width."""
+    return {
+        **sns.axes_style("ticks"),
+        **sns.plotting_context("paper"),
+        "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
+        "mathtext.fontset": "dejavusans",
+        "font.size": 7.5, "axes.labelsize": 7.5, "axes.titlesize": 8, "legend.fontsize": 6.5,
+        "xtick.labelsize": 6.5, "ytick.labelsize": 6.5, "legend.title_fontsize": 6.5,
+        "axes.linewidth": 0.7, "lines.linewidth": 1.2, "lines.markersize": 3.5,
+        "xtick.major.width": 0.7, "ytick.major.width": 0.7, "xtick.minor.width": 0.4, "ytick.minor.width": 0.4,
+        "xtick.major.size": 3, "ytick.major.size": 3, "xtick.minor.size": 1.6, "ytick.minor.size": 1.6,
+        "legend.frameon": False, "legend.handlelength": 1.9, "legend.borderaxespad": 0.3, "legend.labelspacing": 0.3,
+        "axes.titlepad": 4, "axes.labelpad": 2.5, "axes.prop_cycle": mpl.cycler(color=_COLORBLIND),
+        "pdf.fonttype": 42, "savefig.dpi": DPI, "svg.hashsalt": "coldtheory",
+    }  # fmt: skip
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    with mpl.rc_context(rc()):
+        yield
+
+
+def new_figure(width: float = PAGE, height: float = 2.2) -> Figure:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def panels(columns: int, rows: int = 1, *, height: float = 2.2, width: float = PAGE, **more: Any) -> tuple[Figure, Any]:
+    """A figure and its axes, always as an array (rows, columns)."""
+    figure = new_figure(width, height)
+    return figure, figure.subplots(rows, columns, squeeze=False, **more)
+
+
+def band(
+    ax: Axes, x: np.ndarray, by_seed: np.ndarray, *, color: str, label: str | None = None, **line: Any
+) -> np.ndarray:
+    """The mean over seeds (rows) with the range from the 10 % to the 90 % quantile; returns the mean.
+
+    Where some seeds have no value (they diverged) nothing is drawn.
+    """
+    whole = np.isfinite(by_seed).all(axis=0)
+    x, by_seed = x[whole], by_seed[:, whole]
+    mean = by_seed.mean(axis=0)
+    ax.plot(x, mean, color=color, label=label, **line)
+    if len(by_seed) > 1:
+        low, high = np.quantile(by_seed, [0.1, 0.9], axis=0)
+        ax.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
+    return np.asarray(mean)
+
+
+def loglog(ax: Axes, x: str, y: str) -> None:
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+
+
+def few_ticks(ax: Axes, axis: str, values: Sequence[float]) -> None:
+    """Plain numbers at the given places of a logarithmic axis that spans too little for powers of ten."""
+    which = ax.xaxis if axis == "x" else ax.yaxis
+    which.set_major_locator(mpl.ticker.FixedLocator(list(values)))
+    which.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
+    which.set_minor_formatter(mpl.ticker.NullFormatter())
+
+
+def letter(axes: Sequence[Axes]) -> None:
+    """(a), (b), ... before each panel's title."""
+    for ax, name in zip(axes, "abcdefghijkl", strict=False):
+        title = ax.get_title()
+        ax.set_title("")
+        ax.set_title(f"({name}) {title}" if title else f"({name})", loc="left")
+
+
+def finish(figure: Figure) -> Figure:
+    for ax in figure.axes:
+        if ax.axison and ax.get_label() != "<colorbar>":
+            sns.despine(ax=ax)
+    return figure
+
+
+def watermark(figure: Figure, text: str = "made-up data") -> None:
+    """Across the whole picture, so that no crop of it passes for a result."""
+    figure.text(
+        0.5, 0.5, text, rotation=25, fontsize=26, color="crimson", alpha=0.35, ha="center", va="center",
+        weight="bold", zorder=10, in_layout=False, gid="watermark",
+    )  # fmt: skip
+
+
+def picture_bytes(figure: Figure, kind: str) -> bytes:
+    """The picture as a file's content, the same bytes every time: no dates, no program names."""
+    out = io.BytesIO()
+    blank: dict[str, Any] = {"png": {"Software": None}, "pdf": dict.fromkeys(("Creator", "Producer", "CreationDate"))}
+    with styled():
+        figure.savefig(out, format=kind, dpi=DPI, metadata=blank.get(kind))
+    return out.getvalue()
