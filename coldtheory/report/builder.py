@@ -13,12 +13,13 @@ from string import Template
 from typing import Any
 
 from .. import __version__
+from ..bounds import STATEMENTS, Statement
 from ..errors import ColdError
 from ..provenance import provenance
 from ..store import read_rows, row_files
 from . import claims as c
 from .gallery import figure_cards
-from .statements import all_statements, latex_by_label, model_formulas, statement_cards
+from .statements import latex_by_label, model_formulas, statement_cards
 from .streams import D, SEEDS, embedded_streams
 
 _STYLES = ("style.css", "explorer.css")
@@ -47,7 +48,7 @@ _RESULT_KEYS = ("regime", "T", "d", "V", "eta", "delta", "steps", "reference", "
 def build_report(rows: Sequence[c.Row], *, results: Path, figures: Path) -> str:
     """The whole page from outcomes (see `claims`), a folder of stored results and a folder of figures."""
     origin = provenance()
-    statements = all_statements()
+    statements = list(STATEMENTS.values())
     script = _script()
     pictures = figure_cards(figures)
     page = Template(_file("page.html"))
@@ -125,7 +126,7 @@ def _slider(name: str, symbol: str, meaning: str) -> str:
     )
 
 
-def _statements_part(statements: Sequence[Any]) -> str:
+def _statements_part(statements: Sequence[Statement]) -> str:
     if not statements:
         return ""
     return (

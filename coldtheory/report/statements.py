@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from html import escape
-from typing import Any
 
+from ..bounds import Statement
 from .mathml import formula, paragraphs, typeset
 
 _MODEL = (
@@ -49,24 +49,16 @@ def model_formulas() -> str:
     return "".join(f"<p>{typeset(words)}</p>{_scroll(latex)}" for words, latex in _MODEL)
 
 
-def all_statements() -> Sequence[Any]:
-    """The registry of `coldtheory.bounds`: objects with id, title, label, latex and explain."""
-    from .. import bounds  # noqa: PLC0415 - many modules, not needed to build a page from stored outcomes
-
-    registry = getattr(bounds, "STATEMENTS", {})
-    return list(registry.values()) if isinstance(registry, Mapping) else list(registry)
-
-
-def latex_by_label(statements: Sequence[Any]) -> dict[str, str]:
+def latex_by_label(statements: Iterable[Statement]) -> dict[str, str]:
     return {statement.label: statement.latex for statement in statements}
 
 
-def statement_cards(statements: Sequence[Any]) -> str:
+def statement_cards(statements: Iterable[Statement]) -> str:
     """Each statement folded, its corrected formula first."""
     return "\n".join(_card(statement) for statement in statements)
 
 
-def _card(statement: Any) -> str:
+def _card(statement: Statement) -> str:
     told = statement.explain
     parts = [("As printed", told.printed), ("What is wrong", told.wrong), ("Correct form", told.correct)]
     parts += [("Conventions", told.conventions), ("Proof", told.proof)]

@@ -1,0 +1,1 @@
+"""Training figures, drawn from stored rows. Nothing here imports torch."""

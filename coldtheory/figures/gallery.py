@@ -1,0 +1,123 @@
+"""Pictures on disk: PNG and PDF, the CSV behind them, a JSON with their origin, and the page that shows them."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from ..errors import ColdError, unknown_name
+from ..store import write_atomically
+from .registry import Figure
+from .table import Table, difference, digest, joined
+
+Format = Literal["png", "pdf"]
+FORMAT = "coldtheory-figure/1"
+
+
+def write_figure(figure: Figure, results: Path, gallery: Path, formats: Sequence[str] = ("png", "pdf")) -> list[Path]:
+    """Draw one figure from stored data; the same data give the same bytes."""
+    for kind in formats:
+        if kind not in get_args(Format):
+            raise unknown_name("format", kind, get_args(Format))
+    stored = figure.load(results)
+    tables = {name: one.table for name, one in stored.items()}
+    from ..plots.style import picture_bytes  # noqa: PLC0415  (matplotlib is slow to import)
+
+    picture = figure.picture(tables)
+    written = []
+    for kind in formats:
+        path = gallery / f"{figure.id}.{kind}"
+        write_atomically(path, picture_bytes(picture, kind))
+        written.append(path)
+    text = joined(tables).to_csv()
+    about = {
+        "format": FORMAT,
+        "figure": figure.id,
+        "label": figure.label,
+        "command": figure.command,
+        "csv_sha256": digest(text),
+        "drawn_with": {name: importlib.metadata.version(name) for name in ("matplotlib", "seaborn")},
+        "data": {
+            name: {"key": one.key, "config": one.config, "provenance": one.origin} for name, one in stored.items()
+        },
+    }
+    for suffix, content in (("csv", text), ("json", json.dumps(about, indent=1, ensure_ascii=False) + "\n")):
+        path = gallery / f"{figure.id}.{suffix}"
+        write_atomically(path, content)
+        written.append(path)
+    return written
+
+
+def write_readme(known: Iterable[Figure], gallery: Path) -> Path:
+    """A page with every figure that the folder holds."""
+    lines = [
+        "# Figures",
+        "",
+        "Written by `coldtheory plot all`. Beside each picture lie its PDF, the CSV it was drawn from, and a JSON with",
+        "configuration, seeds, versions and commit. `coldtheory plot all --check` compares the data with the code.",
+        "Lines are means over seeds, bands go from the 10 % to the 90 % quantile.",
+    ]
+    for figure in known:
+        if not (gallery / f"{figure.id}.png").is_file():
+            continue
+        place = f" (`{figure.label}`)" if figure.label else ""
+        lines += ["", f"## {figure.title}{place}", "", figure.sentence, "", f"![{figure.title}]({figure.id}.png)", ""]
+        files = ", ".join(f"[{kind.upper()}]({figure.id}.{kind})" for kind in ("pdf", "csv", "json"))
+        lines += [f"`{figure.command}` · {files}"]
+    path = gallery / "README.md"
+    write_atomically(path, "\n".join(lines) + "\n")
+    return path
+
+
+def check(known: Iterable[Figure], gallery: Path, *, recompute: bool = True) -> dict[str, str | None]:
+    """For each picture of the folder, why its data no longer matches the code; None if it does.
+
+    First what is cheap: files, digest and keys. Then, with `recompute`, the numbers themselves, once a dataset.
+    """
+    found: dict[str, str | None] = {}
+    candidates = [figure for figure in known if figure.kind == "theory" or (gallery / f"{figure.id}.json").is_file()]
+    for figure in candidates:
+        found[figure.id] = _check_files(figure, gallery)
+    if recompute:
+        with tempfile.TemporaryDirectory() as scratch:
+            for figure in candidates:
+                if found[figure.id] is None and figure.kind == "theory":
+                    found[figure.id] = _check_numbers(figure, gallery, Path(scratch))
+    return found
+
+
+def _check_files(figure: Figure, gallery: Path) -> str | None:
+    about_path, table_path = gallery / f"{figure.id}.json", gallery / f"{figure.id}.csv"
+    absent = [p.name for p in (gallery / f"{figure.id}.png", table_path, about_path) if not p.is_file()]
+    if absent:
+        return f"not drawn: no {', '.join(absent)}"
+    try:
+        about: dict[str, Any] = json.loads(about_path.read_text())
+        keys = {name: entry["key"] for name, entry in about["data"].items()}
+        recorded = about["csv_sha256"]
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError, AttributeError):
+        return f"{about_path.name} cannot be read"
+    if digest(table_path.read_bytes()) != recorded:
+        return f"{table_path.name} was changed since it was drawn"
+    if figure.kind == "theory":
+        wanted = {data.name: data.key for data in figure.data}
+        changed = [name for name in {**wanted, **keys} if wanted.get(name) != keys.get(name)]
+        if changed:
+            return f"the code now asks for other data: {', '.join(changed)}"
+    return None
+
+
+def _check_numbers(figure: Figure, gallery: Path, scratch: Path) -> str | None:
+    for data in figure.data:
+        data.make(scratch)
+    fresh = joined({name: one.table for name, one in figure.load(scratch).items()})
+    try:
+        old = Table.from_csv((gallery / f"{figure.id}.csv").read_text())
+    except ColdError as error:
+        return str(error)
+    change = difference(old, Table.from_csv(fresh.to_csv()))
+    return None if change is None else f"the code now gives other numbers: {change}"

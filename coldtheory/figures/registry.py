@@ -1,0 +1,157 @@
+"""Every figure by its id: the paper's label, what it shows, the data it needs and the function that draws it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..errors import unknown_name
+from .catalogue import Scale, datasets
+from .datasets import Dataset, State, Stored
+from .table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+Kind = Literal["theory", "training"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure. `draw` names a function of tables, "module:function": matplotlib loads when something is drawn."""
+
+    id: str
+    label: str  #: the paper's label, "" for a figure of our own
+    title: str
+    sentence: str
+    kind: Kind
+    data: tuple[Dataset, ...]
+    draw: str
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """What makes the data and draws it."""
+        if self.kind == "theory":
+            return f"coldtheory plot {self.id} --run"
+        return self.data[0].command
+
+    def state(self, folder: Path) -> State:
+        """The worst of its data's states."""
+        states = {data.state(folder) for data in self.data}
+        return "missing" if "missing" in states else "stale" if "stale" in states else "present"
+
+    def load(self, folder: Path) -> dict[str, Stored]:
+        return {data.name: data.load(folder) for data in self.data}
+
+    def picture(self, tables: Mapping[str, Table]) -> Picture:
+        module, function = self.draw.split(":")
+        draw = getattr(importlib.import_module(module), function)
+        style = importlib.import_module("coldtheory.plots.style")
+        with style.styled():
+            drawn: Picture = draw(tables) if self.kind == "theory" else draw(self.id, tables)
+        return drawn
+
+
+#: id, paper label, title, sentence, data, drawing function, other names
+_THEORY: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]], ...] = (
+    (
+        "picture", "", "The method in the plane",
+        "Three kinds of task take turns: the ideal problem keeps the model in the overlap of the balls (grey); without "
+        "queues the model runs from optimum to optimum, with queues it is drawn towards the overlap, later for larger V.",
+        ("picture",), "picture:draw", (),
+    ),
+    (
+        "theory_plots", "fig:theory_plots", "The paper's three theory panels",
+        "Gradient against V, queue against V and gradient against t on LOW and HIGH: after a task the gradient falls "
+        "like 1/V on LOW and more slowly on HIGH; before a task it turns up again; the queue bends below a straight line.",
+        ("sweep_V", "trajectory"), "theory_plots:draw", (),
+    ),
+    (
+        "plot4_theory", "fig:plot4_theory", "The effect of the step size",
+        "Gradient against V for three step sizes: the minimum before a task comes well before the premise "
+        "η ≤ 1/(2α) breaks at V ≈ 1/(2η), so the rise is tracking noise and no broken premise.",
+        ("sweep_eta",), "eta:draw", ("eta",),
+    ),
+    (
+        "gradient", "", "Gradient against V, with bound and prediction",
+        "Gradient before and after a task with fitted slopes, turning point and closed form (top), and Theorem 3 with its "
+        "terms above the measurement (bottom); on CONFLICT the queue changes the gradient itself.",
+        ("sweep_V", "sweep_V_off", "prediction", "bound_terms"), "gradient:draw", (),
+    ),
+    (
+        "turning", "", "Where the gradient turns",
+        "The V with the smallest gradient before a task falls with the length of the stream, as the closed form without "
+        "queues says: it balances the way from the start against the noise that is followed.",
+        ("turning_points", "sweep_T"), "turning:draw", ("turning-point",),
+    ),
+    (
+        "queues", "", "Queues against V, and each of them",
+        "The average queue grows with V and saturates: no queue of COLD passes ℓr²/2. COLD-ORACLE's are far larger; the "
+        "heatmaps show how both references remember on CONFLICT.",
+        ("sweep_V", "sweep_queues", "queue_caps", "queue_maps"), "queues:draw", ("queue",),
+    ),
+    (
+        "queues_delta", "", "Queues against the tolerance",
+        "A larger tolerance δ empties the queues: COLD's vanish once δ exceeds what one task can undo, COLD-ORACLE's "
+        "later, since it adds up the loss against the best model.",
+        ("sweep_delta", "queue_maps_delta"), "queues:draw_delta", ("queue_delta",),
+    ),
+    (
+        "trajectory", "", "Gradient against t",
+        "Large V reaches its floor after few tasks, small V after many; the floor before a task is higher for large V, "
+        "and on CONFLICT every switch between the two kinds of task shows.",
+        ("trajectory",), "trajectory:draw", (),
+    ),
+    (
+        "tradeoff", "", "Gradient against queue",
+        "V moves along the curve from small queues and large gradients to the opposite; beyond the turning point the "
+        "gradient before a task and the queue grow together, and nothing is gained.",
+        ("sweep_V",), "tradeoff:draw", ("trade-off",),
+    ),
+    (
+        "bounds", "", "Tightness of the bounds",
+        "Bound over measured value against V: Theorem 3 is loose by one to two orders, its sharp form by less than one; "
+        "Corollary 1 and Theorem 4 divide by δ and are loose by many orders.",
+        ("bound_terms",), "bounds:draw", ("tightness",),
+    ),
+    (
+        "variation", "", "Variation, conflict and residual of the tasks",
+        "D_Φ, ρ̄ and Δ̄ grow with the noise and with the drift of HIGH; D_Φ over the ball is several times its value at "
+        "the models.",
+        ("variation",), "variation:draw", (),
+    ),
+)  # fmt: skip
+
+
+def figures(scale: Scale | None = None, training: Sequence[Any] | None = None) -> tuple[Figure, ...]:
+    """All figures: theory first, then training."""
+    known = datasets(scale)
+    theory = [
+        Figure(id_, label, title, sentence, "theory", tuple(known[n] for n in names), f"coldtheory.plots.{draw}", other)
+        for id_, label, title, sentence, names, draw, other in _THEORY
+    ]
+    from cold.plots.studies import STUDIES  # noqa: PLC0415  (the only door to the training half)
+    from cold.plots.store import TrainingData  # noqa: PLC0415
+
+    trained = [
+        Figure(
+            study.id, study.label, study.title, study.sentence, "training", (TrainingData(study.id),),
+            "cold.plots.draw:draw_study", study.aliases,
+        )
+        for study in (STUDIES if training is None else training)
+    ]  # fmt: skip
+    return (*theory, *trained)
+
+
+def find(name: str, known: Sequence[Figure]) -> Figure:
+    """A figure by id, alias or paper label; an unknown name is an error with the nearest ones."""
+    wanted = name.strip()
+    for figure in known:
+        if wanted in (figure.id, figure.label, figure.label.removeprefix("fig:"), *figure.aliases):
+            return figure
+    names = [n for figure in known for n in (figure.id, *figure.aliases)]
+    raise unknown_name("figure", name, [*names, "all"])

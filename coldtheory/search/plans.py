@@ -1,0 +1,102 @@
+"""Where to look for each statement's worst case: the family of runs that is searched, and good defaults for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+from ..bounds import STATEMENTS
+from ..errors import ColdError, unknown_name
+from ..settings import Reference, Solver, Weights
+
+Hessians = Literal["identity", "scalar", "psd"]
+
+_LARGEST_T, _LARGEST_D = 60, 8
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A family of runs. Optima, curvatures, memory, x_0, V, delta, delta' and eta are searched within it."""
+
+    T: tuple[int, int] = (3, 3)  #: first and last number of tasks; every restart takes the next one
+    d: int = 1
+    reference: Reference = "previous"
+    weights: Weights = "mean"
+    solver: Solver = "gd"
+    hessians: Hessians = "identity"
+    memory: bool = False  #: whether the memory's losses may differ from the tasks'
+    steps: int = 1
+    step_limit: float = 1.0  #: eta alpha_t stays at or below this
+    printed_alpha: bool = False  #: the limit is for V L + l Qbar[t-1], whatever the weights
+    ideal: bool = False  #: the statement compares with eq. ideal_cl, so delta and delta' must leave it feasible
+
+    def checked(self) -> Plan:
+        for kind, name, known in (
+            ("reference", self.reference, Reference),
+            ("weights", self.weights, Weights),
+            ("solver", self.solver, Solver),
+            ("kind of Hessians", self.hessians, Hessians),
+        ):
+            if name not in get_args(known):
+                raise unknown_name(kind, name, get_args(known))
+        low, high = self.T
+        if not 1 <= low <= high <= _LARGEST_T:
+            raise ColdError(f"T must be between 1 and {_LARGEST_T}, given as 3 or 3:8, got {low}:{high}")
+        if not 1 <= self.d <= _LARGEST_D:
+            raise ColdError(f"d must be between 1 and {_LARGEST_D}, got {self.d}")
+        if not 1 <= self.steps <= 100:
+            raise ColdError(f"steps must be between 1 and 100, got {self.steps}")
+        if not 0 < self.step_limit <= 100:
+            raise ColdError(f"the step limit must be above 0 and at most 100, got {self.step_limit}")
+        return self
+
+
+# Where a printed form is false the family is the smallest one known to break it; elsewhere it is a wide one.
+_DESCENT = Plan(T=(2, 4), hessians="scalar")
+_ANY = Plan(T=(3, 4), solver="exact")
+_PLANS: dict[str, Plan] = {
+    "lemma1": replace(_ANY, T=(3, 3)),
+    "thm1": Plan(reference="best", weights="sum", solver="exact", hessians="scalar", ideal=True),
+    "thm2": Plan(reference="best", solver="exact", hessians="scalar", ideal=True),
+    "lemma2": replace(_ANY, weights="sum"),
+    "thm3": _DESCENT,
+    "thm3_sharp": _DESCENT,
+    "thm4": Plan(T=(3, 8), memory=True),
+    "cor1": _DESCENT,
+    "cor2_gradient": _DESCENT,
+    "cor2_queue": Plan(T=(3, 8), memory=True),
+    "lemma_gap": replace(_ANY, T=(2, 2)),
+    "lemma_dpp": Plan(hessians="scalar", memory=True),
+    "constraint": replace(_ANY, T=(2, 4)),
+    "lindley": _ANY,
+}
+# A form with a premise or a freedom of its own.
+_FORMS: dict[tuple[str, str], dict[str, Any]] = {
+    ("thm3", "printed"): {"reference": "best", "weights": "sum", "step_limit": 0.5, "printed_alpha": True},
+    ("thm3", "sharp"): {"step_limit": 1.999},
+    ("thm3_sharp", "sharp"): {"step_limit": 1.999},
+    ("thm1", "weighted"): {"weights": "sum"},
+}
+
+
+def check_form(statement: str, form: str) -> None:
+    """A `ColdError` with the nearest names unless this statement has this form."""
+    if statement not in STATEMENTS:
+        raise unknown_name("statement", statement, STATEMENTS)
+    if form not in STATEMENTS[statement].forms:
+        raise unknown_name(f"form of {statement}", form, STATEMENTS[statement].forms)
+
+
+def first_form(statement: str) -> str:
+    """`printed` where the statement has it, else `corrected`."""
+    if statement not in STATEMENTS:
+        raise unknown_name("statement", statement, STATEMENTS)
+    forms = STATEMENTS[statement].forms
+    return "printed" if "printed" in forms else "corrected"
+
+
+def plan_for(statement: str, form: str, **chosen: Any) -> Plan:
+    """The default plan of a form with the user's choices (those that are not None) in place of its entries."""
+    check_form(statement, form)
+    plan = replace(_PLANS.get(statement, Plan()), **_FORMS.get((statement, form), {}))
+    return replace(plan, **{name: value for name, value in chosen.items() if value is not None}).checked()

@@ -1,0 +1,143 @@
+"""All candidates of a population in one batch: their runs, the statement on them, and a score each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._batch import MEASURED, _first_state, _world, step
+from ..bounds import Bound, evaluate
+from ..quadratics import Array
+from ..settings import Settings
+from ..simulate import Run
+from ..tasks import Tasks, from_optima
+from .plans import Plan
+from .space import Candidates
+
+REFUSED = -10.0  # score of a candidate that misses a premise, less one for each
+_SHY = 1.0 - 1e-9  # a step size at its limit must not be over it by rounding
+_PASSES = 3  # of shrinking eta until it fits the queues that it makes
+_FAR = 10.0  # a run with an expansive step that ends this many data radii away has diverged
+_VISIBLE = 1e-4  # sides smaller than this share of what they were computed from say nothing
+
+
+@dataclass(frozen=True, eq=False)
+class PerCandidate(Settings):
+    """V, eta and delta are (B, 1): one setting, with numbers of its own for every stream."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (1,)
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateRun(Run):
+    """Runs whose settings differ from stream to stream; leading axes (B, 1)."""
+
+    queues: Array
+
+    @cached_property
+    def Q(self) -> Array:
+        return self.queues
+
+
+def tasks_of(candidates: Candidates) -> Tasks:
+    return from_optima(
+        candidates.optima,
+        candidates.hessians,
+        memory_optima=candidates.memory_optima,
+        memory_hessians=candidates.memory_hessians,
+    )
+
+
+def step_sizes(tasks: Tasks, candidates: Candidates, plan: Plan) -> Array:
+    """eta such that the largest eta alpha_t is the candidate's share of the plan's limit, or a bit less, (B,).
+
+    alpha_t holds queues, which depend on eta: starting from the limit without queues, eta only ever shrinks.
+    """
+    goal = candidates.share * plan.step_limit * _SHY
+    eta = goal / (candidates.V * tasks.phi.smoothness)
+    if plan.solver == "exact":
+        return np.asarray(eta)
+    for _ in range(_PASSES):
+        run = run_candidates(tasks, candidates, eta, plan)
+        alpha = run.alpha[:, 0]
+        if plan.printed_alpha:
+            alpha = (candidates.V * tasks.phi.smoothness)[:, None] + tasks.phi_hat.smoothness[:, None] * run.Qbar[:, 0]
+        steepest = np.nan_to_num(alpha, nan=np.inf).max(axis=-1)
+        eta = np.where(np.isfinite(steepest), np.minimum(eta, goal / steepest), 0.1 * eta)
+    return np.asarray(eta)
+
+
+def run_candidates(tasks: Tasks, candidates: Candidates, eta: Array, plan: Plan) -> CandidateRun:
+    """What `simulate` does, with V, delta and eta of its own for every stream."""
+    settings = PerCandidate(
+        V=candidates.V[:, None], eta=eta[:, None], delta=candidates.delta[:, None], steps=np.array([plan.steps]),
+        reference=plan.reference, weights=plan.weights, solver=plan.solver,
+        window=None, noise=0.0, noise_seed=0, ball=None,
+    )  # fmt: skip
+    B, T, d = tasks.phi.optima.shape
+    centre = tasks.phi_hat.optima.mean(axis=1, keepdims=True)
+    phi, hat = (replace(q, optima=q.optima - centre) for q in (tasks.phi, tasks.phi_hat))
+    world = replace(
+        _world(phi, hat, settings, 0, centre),
+        V=settings.V, eta=settings.eta, delta=settings.delta, steps=settings.steps[None],
+    )  # fmt: skip
+    start = candidates.w0[:, None, :] - centre
+    state = _first_state(start, T, settings)
+    w, Q = np.empty((B, 1, T + 1, d)), np.zeros((B, 1, T + 1, T))
+    series = {name: np.empty((B, 1, T)) for name in MEASURED}
+    w[:, :, 0] = start
+    with np.errstate(over="ignore", invalid="ignore"):
+        for t in range(T):
+            state, measured = step(state, t, world)
+            w[:, :, t + 1], Q[:, :, t + 1, :t] = state.x, state.Q
+            for name in MEASURED:
+                series[name][..., t] = getattr(measured, name)
+        reach = np.abs(w).max(axis=(-2, -1))
+        extent = np.maximum(np.abs(phi.optima).max(axis=(-2, -1))[:, None], np.abs(start).max(axis=-1))
+        expands = ~((settings.V * 0 + eta[:, None])[..., None] * series["alpha"] <= 2.0).all(axis=-1)
+    lost = expands & ~(reach <= _FAR * extent) if plan.solver == "gd" else np.zeros((B, 1), bool)
+    return CandidateRun(
+        tasks=tasks, settings=settings, w=w + centre[:, None], grad_sq_before=series["before"],
+        grad_sq_after=series["after"], Qbar=series["Qbar"], Delta=series["Delta"], alpha=series["alpha"],
+        lyapunov=np.concatenate([np.zeros((B, 1, 1)), series["lyapunov"]], axis=-1),
+        cross=series["cross"], diverged=lost, queues=Q,
+    )  # fmt: skip
+
+
+def assess(statement: str, form: str, candidates: Candidates, plan: Plan, waived: Collection[str] = ()) -> Array:
+    """A score for every candidate, (B,): see `scores`."""
+    tasks = tasks_of(candidates)
+    run = run_candidates(tasks, candidates, step_sizes(tasks, candidates, plan), plan)
+    options: dict[str, Any] = {}
+    if candidates.delta_prime is not None:
+        options["delta_prime"] = candidates.delta_prime[:, None]
+        if candidates.w_star is not None:
+            options["w_star"] = candidates.w_star[:, None]
+    with np.errstate(all="ignore"):
+        return scores(evaluate(statement, form, run, **options), waived).reshape(-1)
+
+
+def scores(bound: Bound, waived: Collection[str] = ()) -> Array:
+    """The tightness of each run, where all premises but the waived ones hold; else a refusal, graded by their number."""
+    one = bound.worst()
+    with np.errstate(all="ignore"):
+        size = np.maximum(np.abs(one.lhs), np.abs(one.rhs))
+        value = np.where(size > _VISIBLE * one.scale, tightness(one.lhs, one.rhs), -1.0)
+    missed = sum((~met).astype(int) for name, met in bound.assumptions.items() if name not in waived)
+    value = np.where(missed > 0, REFUSED - missed, value)
+    return np.where(np.isfinite(one.lhs) & np.isfinite(one.rhs), value, 3 * REFUSED)
+
+
+def tightness(lhs: Array, rhs: Array) -> Array:
+    """1 + (lhs - rhs)/max(|lhs|, |rhs|): lhs/rhs when 0 <= lhs <= rhs, above 1 when broken, for sides of any sign.
+
+    It grows with lhs/rhs and never exceeds 3, so that a right side near 0 cannot drown everything else.
+    """
+    size = np.maximum(np.abs(lhs), np.abs(rhs))
+    return np.asarray(1.0 + (lhs - rhs) / np.where(size > 0, size, np.inf))

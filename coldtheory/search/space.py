@@ -1,0 +1,169 @@
+"""The unit cube that is searched, and the instance that each of its points stands for.
+
+Lengths have no natural unit: stretching all optima by c, and V, delta and delta' by c^2, and eta by 1/c^2, only
+rescales a run, so steps between optima stay within [-1, 1] and V and delta range over decades. (Only the printed
+Corollary 1 is not homogeneous; V is free, so it loses nothing.) Likewise the first optimum is the origin.
+
+A task departs from the task before it by an increment, and an increment may be exactly 0: a stream that repeats
+its task is a typical worst case, and no search by real numbers would ever hit it otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..ideal import smallest_feasible_delta
+from ..quadratics import Array, Quadratics
+from .plans import Plan
+
+_NOTHING = 0.25  # the share of an increment's range that stands for exactly 0
+_CURVATURE = 4.0  # decades between two tasks
+_FEASIBLE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """B instances at once; what the plan does not vary is None."""
+
+    optima: Array  #: (B, T, d)
+    hessians: Array | None  #: (B, T) or (B, T, d, d); None is the identity
+    memory_optima: Array | None
+    memory_hessians: Array | None
+    w0: Array  #: (B, d)
+    V: Array  #: (B,)
+    delta: Array  #: (B,)
+    share: Array  #: eta as a share of its limit, (B,)
+    delta_prime: Array | None  #: (B,)
+    w_star: Array | None  #: (B, T, d), where a closed form gives the comparators
+
+
+class _Reader:
+    """Takes the coordinates of points (B, n) one after the other; with no points it counts them."""
+
+    def __init__(self, points: Array) -> None:
+        self._points, self._at = points, 0
+
+    @property
+    def used(self) -> int:
+        return self._at
+
+    def plain(self, *shape: int) -> Array:
+        """Numbers of [0, 1], (B, *shape)."""
+        count = int(np.prod(shape))
+        taken = self._points[:, self._at : self._at + count]
+        self._at += count
+        return taken.reshape(len(self._points), *shape)
+
+    def log(self, low: float, high: float, *shape: int) -> Array:
+        """Numbers between 10^low and 10^high."""
+        return np.asarray(10.0 ** (low + (high - low) * self.plain(*shape)))
+
+    def signed(self, *shape: int) -> Array:
+        """Increments of [-1, 1], a quarter of which are 0."""
+        z = 2.0 * self.plain(*shape) - 1.0
+        return np.sign(z) * np.maximum(np.abs(z) - _NOTHING, 0.0) / (1.0 - _NOTHING)
+
+
+@dataclass(frozen=True)
+class Space:
+    """The cube of one plan at one number of tasks."""
+
+    plan: Plan
+    T: int
+
+    @cached_property
+    def size(self) -> int:
+        """The number of coordinates."""
+        reader = _Reader(np.full((1, 10_000), 0.4))
+        self._read(reader)
+        return reader.used
+
+    def decode(self, points: Array) -> Candidates:
+        return self._read(_Reader(points))
+
+    def _read(self, reader: _Reader) -> Candidates:
+        plan, T, d = self.plan, self.T, self.plan.d
+        steps = reader.signed(T - 1, d)
+        optima = np.concatenate([np.zeros((len(steps), 1, d)), np.cumsum(steps, axis=1)], axis=1)
+        shapes = self._shapes(reader, T - 1)
+        hessians = None if shapes is None else _hessians(np.cumsum(_after_zero(shapes), axis=1), plan.hessians, d)
+        memory_optima = memory_hessians = None
+        if plan.memory:
+            memory_optima = optima + reader.signed(T, d)
+            own = self._shapes(reader, T)
+            if own is not None and shapes is not None:
+                memory_hessians = _hessians(np.cumsum(_after_zero(shapes), axis=1) + own, plan.hessians, d)
+        w0 = optima[:, 0] if plan.solver == "exact" else optima[:, 0] + reader.signed(d)
+        V = reader.log(-6.0, 6.0)
+        share = np.ones(len(steps)) if plan.solver == "exact" else reader.log(-4.0, 0.0)
+        if not plan.ideal:
+            delta = reader.log(-8.0, 1.0)
+            return Candidates(optima, hessians, memory_optima, memory_hessians, w0, V, delta, share, None, None)
+        seen = Quadratics.of(
+            optima if memory_optima is None else memory_optima, hessians if memory_hessians is None else memory_hessians
+        )
+        lowest = np.maximum(_lowest(seen), 1e-9)
+        delta = lowest * (1.0 + reader.log(-4.0, 2.0))
+        delta_prime = lowest * (1.0 + _FEASIBLE * 10) + (1.0 - reader.log(-4.0, 0.0)) * (delta - lowest)
+        w_star = _on_the_line(optima, seen, delta_prime) if d == 1 and seen.isotropic else None
+        return Candidates(
+            optima, hessians, memory_optima, memory_hessians, w0, V, delta, share, delta_prime, w_star
+        )  # fmt: skip
+
+    def _shapes(self, reader: _Reader, count: int) -> Array | None:
+        """Increments of (log10 of eigenvalues, turns) for `count` Hessians, (B, count, m); None for identity."""
+        if self.plan.hessians == "identity":
+            return None
+        d = self.plan.d
+        return reader.signed(count, 1 if self.plan.hessians == "scalar" else d + d * (d - 1) // 2)
+
+
+def _after_zero(increments: Array) -> Array:
+    return np.concatenate([np.zeros_like(increments[:, :1]) if increments.shape[1] else _one(increments), increments], 1)
+
+
+def _one(increments: Array) -> Array:
+    return np.zeros((increments.shape[0], 1, increments.shape[2]))
+
+
+def _hessians(shapes: Array, kind: str, d: int) -> Array:
+    """Curvatures of at most 1 from their logarithms (and turns, for matrices)."""
+    if kind == "scalar":
+        logs = _CURVATURE * shapes[..., 0]
+        return np.asarray(10.0 ** np.maximum(logs - logs.max(axis=1, keepdims=True), -12.0))
+    logs = _CURVATURE * shapes[..., :d]
+    eigenvalues = 10.0 ** np.maximum(logs - logs.max(axis=(1, 2), keepdims=True), -12.0)
+    basis = np.broadcast_to(np.eye(d), (*shapes.shape[:-1], d, d)).copy()
+    for turn, (i, j) in enumerate((i, j) for i in range(d) for j in range(i)):
+        c, s = np.cos(np.pi * shapes[..., d + turn]), np.sin(np.pi * shapes[..., d + turn])
+        left, right = basis[..., i].copy(), basis[..., j].copy()
+        basis[..., i], basis[..., j] = c[..., None] * left - s[..., None] * right, s[..., None] * left + c[..., None] * right
+    matrices = (basis * eigenvalues[..., None, :]) @ basis.swapaxes(-1, -2)
+    return np.asarray(0.5 * (matrices + matrices.swapaxes(-1, -2)))
+
+
+def _lowest(seen: Quadratics) -> Array:
+    """The smallest delta' for which eq. ideal_cl is feasible, (B,).
+
+    On a line the constraints are intervals, which meet as soon as every two of them do.
+    """
+    if seen.T == 1:
+        return np.zeros(len(seen.optima))
+    if seen.d > 1 or not seen.isotropic:
+        return np.array([smallest_feasible_delta(seen[i]) for i in range(len(seen.optima))])
+    a, root = seen.optima[:, :-1, 0], np.sqrt(seen.hessians[:, :-1])
+    width = root[:, :, None] * root[:, None, :] / (root[:, :, None] + root[:, None, :])
+    return np.asarray((0.5 * (width * (a[:, :, None] - a[:, None, :])) ** 2).max(axis=(1, 2)))
+
+
+def _on_the_line(optima: Array, seen: Quadratics, delta_prime: Array) -> Array:
+    """w*_t in one dimension: a_t moved into the interval that all past tasks allow, (B, T, 1)."""
+    reach = np.sqrt(2.0 * delta_prime[:, None] / seen.hessians) * (1.0 - 1e-12)
+    low = np.maximum.accumulate(seen.optima[..., 0] - reach, axis=1)
+    high = np.minimum.accumulate(seen.optima[..., 0] + reach, axis=1)
+    w = optima[..., 0].copy()
+    w[:, 1:] = np.clip(w[:, 1:], low[:, :-1], high[:, :-1])
+    return w[..., None]
