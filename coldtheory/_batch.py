@@ -44,7 +44,7 @@ class World:
     L: Array  # (S, 1)
     l: Array  # noqa: E741  (the paper's letter)
     settings: Settings
-    noise: Array | None  # (S, T, J, d): the noise of grad Phi_t at each step
+    noise: Array | None  # (S, J, T, d): the noise of grad Phi_t at each step
     ball: tuple[Array, Array | float] | None
 
 
@@ -73,7 +73,7 @@ def step(state: State, t: int, world: World) -> tuple[State, Measured]:
     past *= {"mean": 1.0 / max(t, 1), "sum": 1.0, "none": 0.0}[world.settings.weights]
     alpha = world.V * world.L + world.l * past[..., -1]
     eta = 0.5 / alpha if world.eta is None else world.eta
-    push = None if world.noise is None else world.V[..., None, None] * world.noise[:, None, t]
+    push = None if world.noise is None else world.V[..., None, None] * world.noise[:, None, :, t]
     move = Move(eta, world.steps, world.settings.solver == "exact", push, world.ball)
     dx = world.dynamics.advance(t, x, world.V, past, move)
     ahead = x + dx
@@ -112,6 +112,8 @@ def run_batch(
     streams, shape = tasks.streams, settings.shape
     if not streams:
         tasks = tasks[None]
+        if isinstance(settings.noise_seed, int):  # the key is the stream's own, as in a sweep
+            settings = replace(settings, noise_seed=(settings.noise_seed,))
     S, T, d = tasks.phi.optima.shape
     P = settings.V.size
     start = np.broadcast_to(start, (*streams, *shape, d)).reshape(S, P, d)
@@ -190,10 +192,8 @@ def _world(phi: Quadratics, hat: Quadratics, settings: Settings, first_stream: i
     dynamics = family(phi, hat)
     noise = ball = None
     if settings.noise > 0:
-        draws = (phi.T, int(settings.steps.max()), phi.d)
         streams = range(first_stream, first_stream + len(phi.optima))
-        keys = [np.random.SeedSequence(settings.noise_seed, spawn_key=(s,)) for s in streams]
-        noise = settings.noise * np.stack([np.random.default_rng(key).standard_normal(draws) for key in keys])
+        noise = settings.noise * np.stack([_draws(settings, s, phi.T, phi.d) for s in streams])
     if settings.ball is not None:
         ball = (settings.ball.center - centre, settings.ball.radius)
     return World(
@@ -209,6 +209,14 @@ def _world(phi: Quadratics, hat: Quadratics, settings: Settings, first_stream: i
         noise=noise,
         ball=ball,
     )
+
+
+def _draws(settings: Settings, stream: int, T: int, d: int) -> Array:
+    """Standard normal numbers (J, T, d). More steps or tasks only add to them: a run's noise is its own."""
+    given = settings.noise_seed
+    key = (given, stream) if isinstance(given, int) else (given[stream],)
+    parts = [np.random.SeedSequence(key, spawn_key=(j,)) for j in range(int(settings.steps.max()))]
+    return np.stack([np.random.default_rng(part).standard_normal((T, d)) for part in parts])
 
 
 def _padded(values: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .ideal import smallest_feasible_delta
 from .measures import conditions, enclosing_ball, eta_alpha, loss_variation, memory_variation, rho_bar
 from .simulate import Run
 
@@ -24,6 +25,7 @@ MEASURED_KEYS = {
     "eta_alpha": "max_t eta alpha_t",
     "step_half": "whether eta <= 1/(2 alpha_t) at every task, the premise of thm:gradient_norm_bound",
     "step_one": "whether eta <= 1/alpha_t at every task, which is enough for it",
+    "delta_min": "smallest delta' for which eq:ideal_cl has a solution; Theorems 1 and 2 ask for delta > delta'",
     "diverged": "whether the models left every bounded set",
 }
 
@@ -65,8 +67,18 @@ def measured(run: Run) -> dict[str, np.ndarray]:
         "eta_alpha": eta_alpha(run),
         "step_half": held.step_half,
         "step_one": held.step_one,
+        "delta_min": _delta_min(run),
         "diverged": run.diverged,
     }
+
+
+def _delta_min(run: Run) -> np.ndarray:
+    """One number a stream, for all its settings: (...)."""
+    hat = run.tasks.phi_hat
+    streams = [hat] if not run.tasks.streams else [hat[s] for s in range(run.tasks.streams[0])]
+    smallest = np.array([smallest_feasible_delta(stream) for stream in streams]).reshape(run.tasks.streams)
+    axes = (1,) * (run.diverged.ndim - smallest.ndim)
+    return np.broadcast_to(smallest.reshape(*smallest.shape, *axes), run.diverged.shape)
 
 
 def plain(value: Any) -> Any:

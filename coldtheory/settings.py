@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -30,7 +31,7 @@ class Settings:
     solver: Solver
     window: int | None
     noise: float
-    noise_seed: int
+    noise_seed: int | tuple[int, ...]  # one for all streams, or one each
     ball: Ball | None
 
     @staticmethod
@@ -45,7 +46,7 @@ class Settings:
         solver: Solver,
         window: int | None,
         noise: float,
-        noise_seed: int,
+        noise_seed: int | Sequence[int],
         ball: Ball | None,
     ) -> Settings:
         """Settings from what a user gives; see `simulate` for their meaning."""
@@ -82,7 +83,7 @@ class Settings:
             solver=solver,
             window=window,
             noise=float(noise),
-            noise_seed=int(noise_seed),
+            noise_seed=int(noise_seed) if isinstance(noise_seed, int) else tuple(int(s) for s in noise_seed),
             ball=ball,
         )
 

@@ -16,6 +16,7 @@ Arrays over states have T+1 entries (t = 0..T), arrays over tasks T entries (t =
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -113,7 +114,7 @@ def simulate(
     solver: Solver = "gd",
     window: int | None = None,
     noise: float = 0.0,
-    noise_seed: int = 0,
+    noise_seed: int | Sequence[int] = 0,
     ball: Ball | None = None,
 ) -> Run:
     """Run COLD (`reference="previous"`) or COLD-ORACLE (`"best"`) on quadratic tasks.
@@ -126,7 +127,7 @@ def simulate(
     solver     : "gd", or "exact" for the minimiser of DPP_t
     window     : with "best", only the last `window` models are candidates
     noise      : s.d. of Gaussian noise on each coordinate of grad Phi_t at every step (a mini-batch);
-                 `noise_seed` keys it, and all settings see the same noise
+                 `noise_seed` keys it (or one key a stream), and all settings see the same noise
     ball       : project every step on this ball (the theorems assume there is none)
 
     >>> import numpy as np
@@ -138,6 +139,10 @@ def simulate(
     tasks = as_tasks(tasks)
     if ball is not None and ball.center.shape[-1:] != (tasks.d,):
         raise ColdError(f"the ball's centre must have {tasks.d} coordinates, got shape {ball.center.shape}")
+    if not isinstance(noise_seed, int) and (len(noise_seed),) != tasks.streams:
+        raise ColdError(
+            f"noise_seed must be one number, or one a stream: {len(noise_seed)} for streams {tasks.streams}"
+        )
     settings = Settings.of(
         V=V, eta=eta, delta=delta, steps=steps, reference=reference, weights=weights, solver=solver,
         window=window, noise=noise, noise_seed=noise_seed, ball=ball,
@@ -155,13 +160,15 @@ def largest_stable_eta(run: Run, index: tuple[int, ...] = ()) -> float:
     """
     lead = len(run.tasks.streams)
     tasks = run.tasks[index[:lead]] if lead else run.tasks
+    seeds = run.settings.noise_seed
+    seed = seeds if isinstance(seeds, int) else seeds[index[0]]
     pick = {name: getattr(run.settings, name)[index[lead:]] for name in ("V", "delta", "steps")}
     limit = 2.0 / (pick["V"] * tasks.phi.smoothness)
     low, high = 1e-6, 1.0
     for _ in range(6):
         grid = np.geomspace(low, high, 16)
         tried: dict[str, Any] = {name: np.full(grid.shape, value) for name, value in pick.items()}
-        probe = _run(tasks, replace(run.settings, eta=grid * limit, **tried), run.w[(*index, 0)])
+        probe = _run(tasks, replace(run.settings, eta=grid * limit, noise_seed=seed, **tried), run.w[(*index, 0)])
         with np.errstate(invalid="ignore"):
             stable = (probe.eta * probe.alpha <= 2.0).all(axis=-1)
         if not stable.any():

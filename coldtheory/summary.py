@@ -51,9 +51,7 @@ def table_of(rows: Sequence[Row], axis: str, name: str) -> tuple[Array, Array]:
     return np.array(x, dtype=float), table
 
 
-def loglog_slope(
-    rows: Sequence[Row], axis: str, name: str, between: tuple[float, float] | None = None
-) -> Slope | None:
+def loglog_slope(rows: Sequence[Row], axis: str, name: str, between: tuple[float, float] | None = None) -> Slope | None:
     """d log(name) / d log(axis), fitted by least squares for each seed; None if fewer than 3 points serve."""
     return slope_of(*table_of(rows, axis, name), between)
 

@@ -20,7 +20,7 @@ from .store import Row, config_key, open_row_files
 
 Axis = Literal["V", "delta", "eta", "steps", "T", "memory"]
 
-_SCHEMA = 1  # raise it when the meaning of a row changes: old rows are then computed anew
+_SCHEMA = 2  # raise it when the meaning of a row changes: old rows are then computed anew
 _SEEDS_A_JOB = 5  # part of what a job is, so never a matter of the machine
 
 
@@ -167,6 +167,7 @@ def _run_job(job: _Job) -> tuple[str, list[Row]]:
             delta=[n.delta for n in job.numbers],
             steps=[n.steps for n in job.numbers],
             **vars(job.method),
+            noise_seed=job.seeds,  # a cell's noise is its seed's, whatever else is in the job
         )
     with np.errstate(over="ignore", invalid="ignore"):
         values = measured(run)

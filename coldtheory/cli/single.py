@@ -75,7 +75,7 @@ def simulate_one(
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DivergenceWarning)
-        run = simulate(source.tasks([seed])[0], **settings)
+        run = simulate(source.tasks([seed])[0], **settings, noise_seed=seed)
     if run.diverged:
         raise ColdError(divergence_message(run))
     values = {name: plain(value) for name, value in measured(run).items()}

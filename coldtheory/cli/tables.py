@@ -36,6 +36,7 @@ def print_sweep(rows: Sequence[Row], axis: str, between: tuple[float, float] | N
     console.print("[dim]± s.e. over seeds; D_Φ and ρ̄ over the smallest ball around optima and models;[/]")
     console.print("[dim]η·α is the largest over t; step ≤½: η ≤ 1/(2α_t) in every run, ≤1: η ≤ 1/α_t;[/]")
     console.print("[dim]slopes are log-log, with their 95 % interval over seeds[/]")
+    console.print(f"[dim]{_tolerance_text(rows)}[/]")
     where = "" if between is None else f", {axis} in [{between[0]:g}, {between[1]:g}]"
     for name, words in _TITLES.items():
         slope = loglog_slope(rows, axis, name, between)
@@ -46,6 +47,14 @@ def print_sweep(rows: Sequence[Row], axis: str, between: tuple[float, float] | N
     if turning is not None:
         console.print(f"{_TITLES['grad_before']} is smallest at {axis} = {turning.mean:.4g} ± {turning.se:.2g}")
     console.print()
+
+
+def _tolerance_text(rows: Sequence[Row]) -> str:
+    """Whether delta leaves room for the ideal problem, as Theorems 1 and 2 ask."""
+    met = sum(row["delta"] > row["delta_min"] for row in rows)
+    which = "in every run" if met == len(rows) else "in no run" if met == 0 else f"in {met} of {len(rows)} runs"
+    smallest = mean_over_seeds(rows, "delta_min").mean
+    return f"δ > δ′, the premise of Theorems 1 and 2: {which} (smallest feasible δ′: {_short(smallest)})"
 
 
 def _as_number(value: object) -> float:

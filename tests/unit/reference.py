@@ -35,7 +35,7 @@ def value(H, a, w):
 def solve(M, b):
     """Gaussian elimination with pivoting."""
     n = len(b)
-    rows = [list(row) + [rhs] for row, rhs in zip(M, b, strict=True)]
+    rows = [[*row, rhs] for row, rhs in zip(M, b, strict=True)]
     for i in range(n):
         pivot = max(range(i, n), key=lambda r: abs(rows[r][i]))
         rows[i], rows[pivot] = rows[pivot], rows[i]
@@ -48,7 +48,7 @@ def solve(M, b):
     return x
 
 
-def cold(H, a, H_hat, a_hat, *, V, eta, delta, steps, reference, weights, w0, solver, L, l, window=None):
+def cold(H, a, H_hat, a_hat, *, V, eta, delta, steps, reference, weights, w0, solver, L, l, window=None):  # noqa: E741
     """Every quantity of `coldtheory.simulate`, for one run."""
     T, d = len(a), len(w0)
     x = list(w0)
@@ -64,7 +64,10 @@ def cold(H, a, H_hat, a_hat, *, V, eta, delta, steps, reference, weights, w0, so
         g = gradient(H[t - 1], a[t - 1], x)
         out.before.append(dot(g, g))
         if solver == "exact":
-            M = [[V * H[t - 1][i][j] + sum(beta[k] * H_hat[k][i][j] for k in range(n)) for j in range(d)] for i in range(d)]
+            M = [
+                [V * H[t - 1][i][j] + sum(beta[k] * H_hat[k][i][j] for k in range(n)) for j in range(d)]
+                for i in range(d)
+            ]
             b = [
                 V * dot(H[t - 1][i], a[t - 1]) + sum(beta[k] * dot(H_hat[k][i], a_hat[k]) for k in range(n))
                 for i in range(d)

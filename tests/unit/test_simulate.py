@@ -110,11 +110,11 @@ def test_flat_losses_leave_the_model_alone():
 
 def test_window_of_one_is_the_previous_model_and_a_long_one_is_best():
     tasks = make_tasks("conflict", seeds=[0, 1], T=40, block=7)
-    run = {key: simulate(tasks, V=50.0, reference="best", window=key) for key in (1, 5, 40, None)}
+    one, five, long, best = (simulate(tasks, V=50.0, reference="best", window=n) for n in (1, 5, 40, None))
     previous = simulate(tasks, V=50.0)
-    assert run[1].Q == pytest.approx(previous.Q, rel=1e-9, abs=1e-9)
-    assert run[40].Q == pytest.approx(run[None].Q, rel=1e-9, abs=1e-9)
-    assert run[5].avg_Qbar.mean() > previous.avg_Qbar.mean()
+    assert one.Q == pytest.approx(previous.Q, rel=1e-9, abs=1e-9)
+    assert long.Q == pytest.approx(best.Q, rel=1e-9, abs=1e-9)
+    assert five.avg_Qbar.mean() > previous.avg_Qbar.mean()
 
 
 def test_gradient_noise_has_the_variance_of_its_steps():

@@ -94,7 +94,8 @@ def test_an_interrupted_sweep_keeps_its_finished_cells(tmp_path, monkeypatch):
 
 def test_a_killed_sweep_leaves_a_readable_file(tmp_path):
     program = (
-        "import os, sys; from pathlib import Path; import coldtheory.sweep as s; from coldtheory.sources import Source\n"
+        "import os, sys; from pathlib import Path\n"
+        "import coldtheory.sweep as s; from coldtheory.sources import Source\n"
         "real, done = s._run_job, []\n"
         "def job(j):\n"
         "    done.append(j)\n"
@@ -187,10 +188,18 @@ def test_a_larger_memory_comes_closer_to_the_tasks(tmp_path):
     assert by_memory == sorted(by_memory, reverse=True)
 
 
+def test_noise_belongs_to_the_seed_and_not_to_the_job(tmp_path):
+    source, method = Source("low", {"T": 6, "d": 2}), Method(noise=0.5)
+    whole = run_cells(grid(source, "steps", [1, 2, 4], 7, method=method), tmp_path / "whole", engine="serial")
+    for steps in (2, 4, 1):  # resumed in another order, a grid point at a time
+        parts = run_cells(grid(source, "steps", [steps], 7, method=method), tmp_path / "parts", engine="serial")
+        assert [row["grad_after"] for row in parts] == [row["grad_after"] for row in whole if row["steps"] == steps]
+    assert len({row["grad_after"] for row in whole}) == len(whole)
+
+
 def test_slope_of_a_power_law():
-    rows = [
-        {"V": v, "seed": s, "y": (2 + s) * v**-1.5, "diverged": False} for s in range(3) for v in np.geomspace(1, 100, 7)
-    ]
+    V = np.geomspace(1, 100, 7)
+    rows = [{"V": v, "seed": s, "y": (2 + s) * v**-1.5, "diverged": False} for s in range(3) for v in V]
     slope = loglog_slope(rows, "V", "y")
     assert (slope.slope, slope.low, slope.high) == pytest.approx((-1.5, -1.5, -1.5))
     assert loglog_slope(rows, "V", "y", (1, 2)) is None

@@ -44,7 +44,9 @@ def test_after_gradient_falls_like_one_over_V_in_low_and_slower_in_high(runs):
 def test_queue_grows_with_V_saturates_and_is_steeper_in_high(runs):
     for run in runs.values():
         curve = run.avg_Qbar.mean(axis=0)
-        assert (np.diff(curve) > 0).all()
+        filled = curve > 0  # at the smallest V of LOW every step stays within delta, and no queue fills
+        assert (np.diff(curve[filled]) > 0).all()
+        assert filled[V >= 50].all()
         assert slope(run, "avg_Qbar", 1000, 2400) < 0.5 < slope(run, "avg_Qbar", 50, 500)
     window = (V >= 50) & (V <= 500)
     rate = {r: np.polyfit(V[window], run.avg_Qbar.mean(axis=0)[window], 1)[0] for r, run in runs.items()}
