@@ -112,8 +112,8 @@ def test_window_of_one_is_the_previous_model_and_a_long_one_is_best():
     tasks = make_tasks("conflict", seeds=[0, 1], T=40, block=7)
     one, five, long, best = (simulate(tasks, V=50.0, reference="best", window=n) for n in (1, 5, 40, None))
     previous = simulate(tasks, V=50.0)
-    assert one.Q == pytest.approx(previous.Q, rel=1e-9, abs=1e-9)
-    assert long.Q == pytest.approx(best.Q, rel=1e-9, abs=1e-9)
+    np.testing.assert_allclose(one.Q, previous.Q, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(long.Q, best.Q, rtol=1e-9, atol=1e-9)
     assert five.avg_Qbar.mean() > previous.avg_Qbar.mean()
 
 
