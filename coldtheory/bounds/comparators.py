@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ColdError
 from ..ideal import ideal_points, smallest_feasible_delta
-from ..quadratics import Array
-from .facts import Facts
-from .run_facts import RunFacts
+from ..quadratics import Array, Quadratics
 
-_FEASIBLE = 1e-9  # delta' must exceed the smallest feasible one by this share; a constraint may be off by it
+if TYPE_CHECKING:
+    from .facts import Facts
+    from .run_facts import RunFacts
+
+_INTERIOR = 2e-9  # the solver needs a delta' that exceeds the smallest feasible one by this share
+_ROUNDING = 1e-9  # share of delta' by which a constraint may seem broken; it is then counted into delta'
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,48 +37,55 @@ def comparators(facts: Facts, delta_prime: ArrayLike | None = None, w_star: Arra
     delta_prime defaults to the middle between the smallest feasible value and delta. Any feasible points are valid
     comparators; optimal ones give the strongest statement.
     """
-    if not isinstance(facts, RunFacts):
-        raise ColdError("comparators are solved for runs on quadratics only: the losses must be known")
+    return facts.comparators(delta_prime, w_star)
+
+
+def solve(facts: RunFacts, delta_prime: ArrayLike | None, w_star: ArrayLike | None) -> Comparators:
+    """Comparators of runs on quadratics; one convex programme for each stream and value of delta'."""
     run, lead = facts.run, facts.lead
     streams = run.tasks.streams
-    count = int(np.prod(streams, dtype=int))
-    flat = run.tasks if streams else run.tasks[None]
     if len(streams) > 1:
         raise ColdError("comparators need tasks with at most one axis of streams")
+    count = streams[0] if streams else 1
+    flat = run.tasks if streams else run.tasks[None]
     delta = np.broadcast_to(run.delta, lead).reshape(count, -1)
-    lowest = np.array([smallest_feasible_delta(flat.phi_hat[i]) for i in range(count)])[:, None]
+    wanted = np.full_like(delta, np.nan)
+    lowest = np.zeros((count, 1))
+    if delta_prime is None or w_star is None:
+        lowest = np.array([smallest_feasible_delta(flat.phi_hat[i]) for i in range(count)])[:, None]
     if delta_prime is None:
-        wanted = 0.5 * (lowest + delta)
-        wanted = np.where(delta > lowest, wanted, np.nan)
+        wanted = np.where(delta > lowest, 0.5 * (lowest + delta), np.nan)
     else:
         wanted = np.broadcast_to(np.asarray(delta_prime, dtype=np.float64), lead).reshape(count, -1)
     if w_star is None:
         w = np.full((*delta.shape, run.tasks.T, run.tasks.d), np.nan)
-        possible = wanted > lowest * (1.0 + 2 * _FEASIBLE)
+        possible = wanted > lowest * (1.0 + _INTERIOR)
         for i in range(count):
             for value in np.unique(wanted[i][possible[i]]):
                 w[i, wanted[i] == value] = ideal_points(flat[i], float(value)).w_star
         points = w.reshape(*lead, run.tasks.T, run.tasks.d)
     else:
         points = np.broadcast_to(np.asarray(w_star, dtype=np.float64), (*lead, run.tasks.T, run.tasks.d))
-    limit = np.asarray(wanted.reshape(lead))
-    return Comparators(points, *_measured(facts, points), limit, _feasible(facts, points, limit))
-
-
-def _measured(facts: RunFacts, points: Array) -> tuple[Array, Array]:
+    limit, excess = np.asarray(wanted.reshape(lead)), _excess(facts, points)
+    feasible = np.asarray(excess <= limit * (1.0 + _ROUNDING))
+    # A constraint that rounding breaks is no reason to refuse w*, but the theorems then hold with the larger delta'.
+    used = np.where(feasible, np.maximum(limit, excess), limit)
     loss = facts.phi.at(points)
-    hat = facts.phi_hat
-    later = hat.optima[..., :-1, :], hat.hessians[..., :-1] if hat.isotropic else hat.hessians[..., :-1, :, :]
-    previous = type(hat)(*later, hat.offsets[..., :-1]).at(points[..., 1:, :])
-    gap = np.zeros(np.broadcast_shapes(loss.shape))
-    gap[..., 1:] = np.abs(loss[..., 1:] - previous)
-    return loss, gap
+    return Comparators(points, loss, _memory_gap(facts.phi_hat, loss, points), used, feasible)
 
 
-def _feasible(facts: RunFacts, points: Array, limit: Array) -> np.ndarray:
-    """hatPhi_k(w*_t) - inf hatPhi_k <= delta' for all k < t."""
+def _memory_gap(hat: Quadratics, loss: Array, points: Array) -> Array:
+    hessians = hat.hessians[..., :-1] if hat.isotropic else hat.hessians[..., :-1, :, :]
+    previous = Quadratics(hat.optima[..., :-1, :], hessians, hat.offsets[..., :-1])
+    gap = np.zeros_like(loss)
+    gap[..., 1:] = np.abs(loss[..., 1:] - previous.at(points[..., 1:, :]))
+    return gap
+
+
+def _excess(facts: RunFacts, points: Array) -> Array:
+    """The largest hatPhi_k(w*_t) - inf hatPhi_k over k < t, (...)."""
     worst = np.zeros(facts.lead)
     for t in range(1, facts.T):
-        excess = facts.phi_hat.at(points[..., t : t + 1, :])[..., :t] - facts.phi_hat.offsets[..., :t]
-        worst = np.maximum(worst, excess.max(axis=-1))
-    return np.asarray(worst <= limit * (1.0 + _FEASIBLE))
+        above = facts.phi_hat.at(points[..., t : t + 1, :])[..., :t] - facts.phi_hat.offsets[..., :t]
+        worst = np.maximum(worst, above.max(axis=-1))
+    return worst

@@ -20,6 +20,7 @@ class Plan:
 
     T: tuple[int, int] = (3, 3)  #: first and last number of tasks; every restart takes the next one
     d: int = 1
+    blocks: int | None = None  #: so many blocks of equal tasks, their lengths searched; None: every task its own
     reference: Reference = "previous"
     weights: Weights = "mean"
     solver: Solver = "gd"
@@ -44,6 +45,8 @@ class Plan:
             raise ColdError(f"T must be between 1 and {_LARGEST_T}, given as 3 or 3:8, got {low}:{high}")
         if not 1 <= self.d <= _LARGEST_D:
             raise ColdError(f"d must be between 1 and {_LARGEST_D}, got {self.d}")
+        if self.blocks is not None and not 1 <= self.blocks <= low:
+            raise ColdError(f"blocks must be between 1 and T, got {self.blocks} with T = {low}")
         if not 1 <= self.steps <= 100:
             raise ColdError(f"steps must be between 1 and 100, got {self.steps}")
         if not 0 < self.step_limit <= 100:

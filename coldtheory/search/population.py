@@ -75,18 +75,15 @@ def step_sizes(tasks: Tasks, candidates: Candidates, plan: Plan) -> Array:
 
 def run_candidates(tasks: Tasks, candidates: Candidates, eta: Array, plan: Plan) -> CandidateRun:
     """What `simulate` does, with V, delta and eta of its own for every stream."""
+    V, delta, rate, J = candidates.V[:, None], candidates.delta[:, None], eta[:, None], np.array([[plan.steps]])
     settings = PerCandidate(
-        V=candidates.V[:, None], eta=eta[:, None], delta=candidates.delta[:, None], steps=np.array([plan.steps]),
-        reference=plan.reference, weights=plan.weights, solver=plan.solver,
+        V=V, eta=rate, delta=delta, steps=J[0], reference=plan.reference, weights=plan.weights, solver=plan.solver,
         window=None, noise=0.0, noise_seed=0, ball=None,
     )  # fmt: skip
     B, T, d = tasks.phi.optima.shape
     centre = tasks.phi_hat.optima.mean(axis=1, keepdims=True)
     phi, hat = (replace(q, optima=q.optima - centre) for q in (tasks.phi, tasks.phi_hat))
-    world = replace(
-        _world(phi, hat, settings, 0, centre),
-        V=settings.V, eta=settings.eta, delta=settings.delta, steps=settings.steps[None],
-    )  # fmt: skip
+    world = replace(_world(phi, hat, settings, 0, centre), V=V, eta=rate, delta=delta, steps=J)
     start = candidates.w0[:, None, :] - centre
     state = _first_state(start, T, settings)
     w, Q = np.empty((B, 1, T + 1, d)), np.zeros((B, 1, T + 1, T))
@@ -98,16 +95,22 @@ def run_candidates(tasks: Tasks, candidates: Candidates, eta: Array, plan: Plan)
             w[:, :, t + 1], Q[:, :, t + 1, :t] = state.x, state.Q
             for name in MEASURED:
                 series[name][..., t] = getattr(measured, name)
-        reach = np.abs(w).max(axis=(-2, -1))
-        extent = np.maximum(np.abs(phi.optima).max(axis=(-2, -1))[:, None], np.abs(start).max(axis=-1))
-        expands = ~((settings.V * 0 + eta[:, None])[..., None] * series["alpha"] <= 2.0).all(axis=-1)
-    lost = expands & ~(reach <= _FAR * extent) if plan.solver == "gd" else np.zeros((B, 1), bool)
     return CandidateRun(
         tasks=tasks, settings=settings, w=w + centre[:, None], grad_sq_before=series["before"],
         grad_sq_after=series["after"], Qbar=series["Qbar"], Delta=series["Delta"], alpha=series["alpha"],
-        lyapunov=np.concatenate([np.zeros((B, 1, 1)), series["lyapunov"]], axis=-1),
-        cross=series["cross"], diverged=lost, queues=Q,
+        lyapunov=np.concatenate([np.zeros((B, 1, 1)), series["lyapunov"]], axis=-1), cross=series["cross"],
+        diverged=_diverged(w, phi.optima, rate, series["alpha"], plan), queues=Q,
     )  # fmt: skip
+
+
+def _diverged(w: Array, optima: Array, eta: Array, alpha: Array, plan: Plan) -> np.ndarray:
+    """`simulate`'s rule, with each candidate's own extent: an expansive step, and a model far away, (B, 1)."""
+    if plan.solver == "exact":
+        return np.zeros(eta.shape, bool)
+    with np.errstate(over="ignore", invalid="ignore"):
+        expands = ~((eta[..., None] * alpha).max(axis=-1) <= 2.0)  # ~(<=): NaN counts
+        radius = np.sqrt(np.maximum((optima**2).sum(-1).max(axis=-1), (w[:, 0, 0] ** 2).sum(-1)))
+        return np.asarray(expands & ~(np.abs(w).max(axis=(-2, -1)) <= _FAR * radius[:, None]))
 
 
 def assess(statement: str, form: str, candidates: Candidates, plan: Plan, waived: Collection[str] = ()) -> Array:
@@ -124,14 +127,14 @@ def assess(statement: str, form: str, candidates: Candidates, plan: Plan, waived
 
 
 def scores(bound: Bound, waived: Collection[str] = ()) -> Array:
-    """The tightness of each run, where all premises but the waived ones hold; else a refusal, graded by their number."""
+    """The tightness of each run where all premises but the waived ones hold, else a refusal, graded by how many."""
     one = bound.worst()
     with np.errstate(all="ignore"):
         size = np.maximum(np.abs(one.lhs), np.abs(one.rhs))
         value = np.where(size > _VISIBLE * one.scale, tightness(one.lhs, one.rhs), -1.0)
     missed = sum((~met).astype(int) for name, met in bound.assumptions.items() if name not in waived)
     value = np.where(missed > 0, REFUSED - missed, value)
-    return np.where(np.isfinite(one.lhs) & np.isfinite(one.rhs), value, 3 * REFUSED)
+    return np.asarray(np.where(np.isfinite(one.lhs) & np.isfinite(one.rhs), value, 3 * REFUSED))
 
 
 def tightness(lhs: Array, rhs: Array) -> Array:

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..ideal import smallest_feasible_delta
+from ..ideal import minimax_centre, smallest_feasible_delta
 from ..quadratics import Array, Quadratics
 from .plans import Plan
 
@@ -86,19 +86,29 @@ class Space:
 
     def _read(self, reader: _Reader) -> Candidates:
         plan, T, d = self.plan, self.T, self.plan.d
-        steps = reader.signed(T - 1, d)
-        optima = np.concatenate([np.zeros((len(steps), 1, d)), np.cumsum(steps, axis=1)], axis=1)
-        shapes = self._shapes(reader, T - 1)
-        hessians = None if shapes is None else _hessians(np.cumsum(_after_zero(shapes), axis=1), plan.hessians, d)
+        pieces = T if plan.blocks is None else plan.blocks
+        places = None if plan.blocks is None else _places(reader.plain(pieces - 1), T)
+
+        def spread(values: Array) -> Array:
+            """From one entry a piece to one a task."""
+            if places is None:
+                return values
+            index = places.reshape(*places.shape, *(1,) * (values.ndim - 2))
+            return np.take_along_axis(values, index, axis=1)
+
+        optima = np.cumsum(_after_zero(reader.signed(pieces - 1, d)), axis=1)
+        shapes = self._shapes(reader, pieces - 1)
+        shapes = None if shapes is None else np.cumsum(_after_zero(shapes), axis=1)
         memory_optima = memory_hessians = None
         if plan.memory:
-            memory_optima = optima + reader.signed(T, d)
-            own = self._shapes(reader, T)
+            memory_optima = spread(optima + reader.signed(pieces, d))
+            own = self._shapes(reader, pieces)
             if own is not None and shapes is not None:
-                memory_hessians = _hessians(np.cumsum(_after_zero(shapes), axis=1) + own, plan.hessians, d)
+                memory_hessians = spread(_hessians(shapes + own, plan.hessians, d))
+        optima, hessians = spread(optima), None if shapes is None else spread(_hessians(shapes, plan.hessians, d))
         w0 = optima[:, 0] if plan.solver == "exact" else optima[:, 0] + reader.signed(d)
         V = reader.log(-6.0, 6.0)
-        share = np.ones(len(steps)) if plan.solver == "exact" else reader.log(-4.0, 0.0)
+        share = np.ones(len(V)) if plan.solver == "exact" else reader.log(-4.0, 0.0)
         if not plan.ideal:
             delta = reader.log(-8.0, 1.0)
             return Candidates(optima, hessians, memory_optima, memory_hessians, w0, V, delta, share, None, None)
@@ -109,9 +119,7 @@ class Space:
         delta = lowest * (1.0 + reader.log(-4.0, 2.0))
         delta_prime = lowest * (1.0 + _FEASIBLE * 10) + (1.0 - reader.log(-4.0, 0.0)) * (delta - lowest)
         w_star = _on_the_line(optima, seen, delta_prime) if d == 1 and seen.isotropic else None
-        return Candidates(
-            optima, hessians, memory_optima, memory_hessians, w0, V, delta, share, delta_prime, w_star
-        )  # fmt: skip
+        return Candidates(optima, hessians, memory_optima, memory_hessians, w0, V, delta, share, delta_prime, w_star)
 
     def _shapes(self, reader: _Reader, count: int) -> Array | None:
         """Increments of (log10 of eigenvalues, turns) for `count` Hessians, (B, count, m); None for identity."""
@@ -122,11 +130,15 @@ class Space:
 
 
 def _after_zero(increments: Array) -> Array:
-    return np.concatenate([np.zeros_like(increments[:, :1]) if increments.shape[1] else _one(increments), increments], 1)
+    """(B, n, m) -> (B, n + 1, m), the first entry 0."""
+    B, _, m = increments.shape
+    return np.concatenate([np.zeros((B, 1, m)), increments], axis=1)
 
 
-def _one(increments: Array) -> Array:
-    return np.zeros((increments.shape[0], 1, increments.shape[2]))
+def _places(cuts: Array, T: int) -> np.ndarray:
+    """The block of every task, (B, T), from the cuts between blocks as shares of T, (B, blocks - 1)."""
+    ends = np.ceil(np.sort(cuts, axis=1) * T)
+    return np.asarray((np.arange(T) >= ends[:, :, None]).sum(axis=1))
 
 
 def _hessians(shapes: Array, kind: str, d: int) -> Array:
@@ -137,10 +149,13 @@ def _hessians(shapes: Array, kind: str, d: int) -> Array:
     logs = _CURVATURE * shapes[..., :d]
     eigenvalues = 10.0 ** np.maximum(logs - logs.max(axis=(1, 2), keepdims=True), -12.0)
     basis = np.broadcast_to(np.eye(d), (*shapes.shape[:-1], d, d)).copy()
-    for turn, (i, j) in enumerate((i, j) for i in range(d) for j in range(i)):
+    for turn, (i, j) in enumerate(zip(*np.tril_indices(d, k=-1), strict=True)):
         c, s = np.cos(np.pi * shapes[..., d + turn]), np.sin(np.pi * shapes[..., d + turn])
         left, right = basis[..., i].copy(), basis[..., j].copy()
-        basis[..., i], basis[..., j] = c[..., None] * left - s[..., None] * right, s[..., None] * left + c[..., None] * right
+        basis[..., i], basis[..., j] = (
+            c[..., None] * left - s[..., None] * right,
+            s[..., None] * left + c[..., None] * right,
+        )
     matrices = (basis * eigenvalues[..., None, :]) @ basis.swapaxes(-1, -2)
     return np.asarray(0.5 * (matrices + matrices.swapaxes(-1, -2)))
 
@@ -152,6 +167,8 @@ def _lowest(seen: Quadratics) -> Array:
     """
     if seen.T == 1:
         return np.zeros(len(seen.optima))
+    if seen.isotropic and seen.d > 1 and (seen.hessians == 1.0).all():
+        return minimax_centre(seen.optima[:, :-1])[1]
     if seen.d > 1 or not seen.isotropic:
         return np.array([smallest_feasible_delta(seen[i]) for i in range(len(seen.optima))])
     a, root = seen.optima[:, :-1, 0], np.sqrt(seen.hessians[:, :-1])

@@ -1,0 +1,14 @@
+"""Adversarial search: the run on which a statement is tightest, or fails.
+
+>>> from coldtheory.search import search
+>>> found = search("lemma1", "printed", rounds=1)
+>>> found.best.broken
+True
+"""
+
+from .driver import Found, Progress, search
+from .files import save_instance
+from .instance import Confirmed
+from .plans import Plan, plan_for
+
+__all__ = ["Confirmed", "Found", "Plan", "Progress", "plan_for", "save_instance", "search"]

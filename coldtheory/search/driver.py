@@ -1,0 +1,216 @@
+"""The search: rounds of differential evolution from a cold start, each polished in ever smaller boxes.
+
+A whole population is one batch of runs. Round i looks at the i-th number of tasks of the plan, with random numbers
+keyed by (seed, i): what a round finds does not depend on the machine, only how many rounds fit into the time does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.optimize import OptimizeResult, differential_evolution
+
+from ..bounds import Bound
+from ..errors import ColdError, unknown_name
+from ..quadratics import Array
+from .instance import Confirmed, confirm, in_few_digits, plain_of
+from .plans import Plan, check_form, first_form, plan_for
+from .population import assess
+from .space import Space
+
+CLEAR = 1e-3  # a violation by more than this share of the larger side is no matter of rounding
+_POPULATION = 16  # points a coordinate
+_SMALLEST, _LARGEST = 80, 400  # points
+_GENERATIONS = 150
+_BOXES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)  # half-widths of the boxes of the polish, in units of the cube
+_BOX_GENERATIONS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The tightest instance of a search, and how it was found."""
+
+    statement: str
+    form: str
+    best: Confirmed
+    config: dict[str, Any]  #: all that is needed to search again
+    rounds: int
+    evaluations: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a watcher of the search is told after each generation."""
+
+    elapsed: float
+    limit: float
+    rounds: int
+    T: int
+    score: float  #: the best so far, over all rounds
+
+
+class _Stop(Exception):
+    """The time is over, or a clear violation was found."""
+
+
+def search(
+    statement: str,
+    form: str | None = None,
+    plan: Plan | None = None,
+    *,
+    seconds: float = 60.0,
+    seed: int = 0,
+    rounds: int | None = None,
+    until_broken: bool | None = None,
+    waived: Collection[str] = (),
+    watch: Callable[[Progress], None] = lambda _: None,
+) -> Found:
+    """The largest lhs/rhs of a statement's form over the runs of a plan, within a time limit.
+
+    rounds       : stop after so many restarts as well; with it the result depends on the seed alone
+    until_broken : stop at the first clear violation; None stops for forms that are known to be false
+    waived       : premises that need not hold, to see whether a statement can do without them
+
+    >>> found = search("lemma1", rounds=1)
+    >>> found.best.broken, found.best.instance.T
+    (True, 3)
+    """
+    form = first_form(statement) if form is None else form
+    check_form(statement, form)
+    plan = plan_for(statement, form) if plan is None else plan.checked()
+    if not seconds > 0 or (rounds is not None and rounds < 1) or seed < 0:
+        raise ColdError("a search needs seconds > 0, rounds >= 1 and a seed >= 0")
+    hunt = _Hunt(statement, form, plan, seconds, seed, tuple(waived), watch)
+    return hunt.run(rounds, hunt.probe.kind == "false as printed" if until_broken is None else until_broken)
+
+
+class _Hunt:
+    """One call of `search`: the clock, the count, and the best so far."""
+
+    def __init__(
+        self,
+        statement: str,
+        form: str,
+        plan: Plan,
+        seconds: float,
+        seed: int,
+        waived: tuple[str, ...],
+        watch: Callable[[Progress], None],
+    ) -> None:
+        self.statement, self.form, self.plan = statement, form, plan
+        self.seconds, self.seed, self.waived, self.watch = seconds, seed, waived, watch
+        self.began, self.rounds, self.evaluations = time.monotonic(), 0, 0
+        self.best: Confirmed | None = None
+        self.top = -np.inf
+        for name in waived:
+            if name not in self.probe.assumptions:
+                raise unknown_name(f"premise of {statement} ({form})", name, self.probe.assumptions)
+
+    @cached_property
+    def probe(self) -> Bound:
+        """The form on any instance of the family, to learn its kind and its premises."""
+        space = Space(self.plan, self.plan.T[0])
+        candidates = space.decode(np.full((1, space.size), 0.9))
+        return confirm(plain_of(candidates, self.plan, 0), self.statement, self.form).bound
+
+    def run(self, rounds: int | None, until_broken: bool) -> Found:
+        low, high = self.plan.T
+        while rounds is None or self.rounds < rounds:
+            space = Space(self.plan, low + self.rounds % (high - low + 1))
+            rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self.rounds,)))
+            over = self._round(space, rng, until_broken)
+            self.rounds += 1
+            if over or (until_broken and self.best is not None and _clear(self.best.score)):
+                break
+        if self.best is None:
+            raise ColdError(
+                f"no run of this family meets the premises of {self.statement} ({self.form}); try other --T, "
+                "--weights, --reference or --solver, or more --seconds"
+            )
+        best = in_few_digits(self.best)
+        config = {
+            "statement": self.statement, "form": self.form, "seed": self.seed, "seconds": float(self.seconds),
+            "rounds": self.rounds, "evaluations": self.evaluations, "until_broken": until_broken,
+            "waived": list(self.waived), "plan": asdict(self.plan),
+        }  # fmt: skip
+        elapsed = time.monotonic() - self.began
+        return Found(self.statement, self.form, best, config, self.rounds, self.evaluations, elapsed)
+
+    def _round(self, space: Space, rng: np.random.Generator, until_broken: bool) -> bool:
+        """One restart; whether the time is over."""
+        here, over = _Best(), False
+
+        def loss(points: Array) -> Array:
+            if self.evaluations and time.monotonic() - self.began > self.seconds:
+                raise _Stop
+            values = assess(self.statement, self.form, space.decode(points.T), self.plan, self.waived)
+            self.evaluations += len(values)
+            here.take(points.T, values)
+            self.top = max(self.top, here.score)
+            self.watch(Progress(time.monotonic() - self.began, self.seconds, self.rounds, space.T, self.top))
+            return -values
+
+        def enough(intermediate_result: OptimizeResult) -> None:
+            if until_broken and _clear(-float(intermediate_result.fun)):
+                raise StopIteration
+
+        try:
+            _evolve(loss, np.zeros(space.size), np.ones(space.size), rng, _GENERATIONS, enough)
+            for width in _BOXES:
+                low, high = np.clip(here.point - width, 0.0, 1.0), np.clip(here.point + width, 0.0, 1.0)
+                _evolve(loss, low, high, rng, _BOX_GENERATIONS, lambda intermediate_result: None, here.point)
+        except _Stop:
+            over = True
+        except KeyboardInterrupt:  # what has been found so far is worth having
+            if self.best is None and here.score <= 0:
+                raise
+            over = True
+        if here.score > 0:
+            plain = plain_of(space.decode(here.point[None]), self.plan, 0)
+            confirmed = confirm(plain, self.statement, self.form, self.waived)
+            if confirmed.score > 0 and (self.best is None or confirmed.score > self.best.score):
+                self.best = confirmed
+        return over
+
+
+def _clear(score: float) -> bool:
+    return score > 1.0 + CLEAR
+
+
+class _Best:
+    """The best point of a round, seen from within the populations."""
+
+    def __init__(self) -> None:
+        self.score, self.point = -np.inf, np.zeros(0)
+
+    def take(self, points: Array, values: Array) -> None:
+        at = int(np.argmax(values))
+        if values[at] > self.score:
+            self.score, self.point = float(values[at]), points[at].copy()
+
+
+def _evolve(
+    loss: Callable[[Array], Array],
+    low: Array,
+    high: Array,
+    rng: np.random.Generator,
+    generations: int,
+    callback: Callable[..., None],
+    centre: Array | None = None,
+) -> None:
+    """Differential evolution in a box, a population at a time. The best point is kept by `loss` itself."""
+    count = int(np.clip(_POPULATION * len(low), _SMALLEST, _LARGEST))
+    start = low + (high - low) * rng.random((count, len(low)))
+    if centre is not None:
+        start[0] = centre
+    differential_evolution(
+        loss, list(zip(low, high, strict=True)), init=start, maxiter=generations, tol=1e-10, atol=0.0,
+        mutation=(0.4, 1.0), recombination=0.8, rng=rng, polish=False, vectorized=True, updating="deferred",
+        callback=callback,
+    )  # fmt: skip
