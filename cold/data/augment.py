@@ -1,0 +1,65 @@
+"""From stored bytes to what a network sees: normalisation and augmentation of a whole batch, on its device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+
+@dataclass(frozen=True)
+class Transform:
+    """Normalises a batch and, when given a generator, augments it.
+
+    uint8 images become (x / 255 - mean) / std, a mean and a std a channel; floats are taken as they
+    are unless `mean` is set, then (x - mean) / std. With a generator, and only then, every image is cropped
+    at random after `padding` black pixels on each side, and mirrored with probability 1/2 if `flip`.
+    """
+
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
+    padding: int = 0
+    flip: bool = False
+
+    @property
+    def augments(self) -> bool:
+        return self.padding > 0 or self.flip
+
+    def __call__(self, raw: Tensor, *, generator: torch.Generator | None = None) -> Tensor:
+        """float32 of the same shape, on the same device; the generator must be on that device too."""
+        if generator is not None and self.augments:
+            raw = self._augment(raw, generator)
+        x = raw.to(torch.float32)
+        if raw.dtype == torch.uint8 or self.mean is not None:
+            unit = 255.0 if raw.dtype == torch.uint8 else 1.0
+            scale, shift = _scale_and_shift(self.mean or (0.0,), self.std or (1.0,), unit, raw.dim(), raw.device)
+            x = x.mul_(scale).add_(shift) if x is not raw else x.mul(scale).add_(shift)  # the caller's stays as it is
+        return x
+
+    def _augment(self, raw: Tensor, generator: torch.Generator) -> Tensor:
+        """Crops and flips on the stored bytes, before normalisation, so that the padding is black."""
+        n, device = raw.shape[0], raw.device
+        if self.padding:
+            height, width = raw.shape[-2:]
+            dy, dx = torch.randint(0, 2 * self.padding + 1, (2, n), generator=generator, device=device)
+            padded = functional.pad(raw, (self.padding,) * 4)
+            windows = padded.unfold(2, height, 1).unfold(3, width, 1)  # a view: (n, C, shifts, shifts, H, W)
+            raw = windows[torch.arange(n, device=device), :, dy, dx]
+        if self.flip:
+            mirrored = torch.rand(n, generator=generator, device=device) < 0.5
+            raw = torch.where(mirrored[:, None, None, None], raw.flip(-1), raw)
+        return raw
+
+
+@lru_cache(maxsize=64)
+def _scale_and_shift(
+    mean: tuple[float, ...], std: tuple[float, ...], unit: float, dims: int, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """x * scale + shift = (x / unit - mean) / std, ready on the device: no transfer in the training loop."""
+    shape = (1, -1) + (1,) * (dims - 2)
+    m, s = torch.tensor(mean, dtype=torch.float64), torch.tensor(std, dtype=torch.float64)
+    scale, shift = (1.0 / (unit * s)).reshape(shape), (-m / s).reshape(shape)
+    return scale.to(device, torch.float32), shift.to(device, torch.float32)

@@ -1,0 +1,87 @@
+"""What a benchmark is: tasks whose samples are rows of one pool of images."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from .augment import Transform
+
+Scenario = Literal["task", "domain"]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Samples of one task, as rows of a pool that all tasks share; nothing is copied until `raw`.
+
+    `pool`: uint8 (N, C, H, W), or floats of any shape (N, ...) for a user's own features.
+    `index`: int64 (n,), the rows. `y`: int64 (n,), labels local to the task's head, 0 .. width - 1.
+    `permutation`: int64 (H * W,) or None; pixel i of a sample is pixel permutation[i] of the stored image.
+    """
+
+    pool: Tensor
+    index: Tensor
+    y: Tensor
+    permutation: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def raw(self, rows: Tensor | None = None) -> Tensor:
+        """The samples as stored, permuted: (n, C, H, W); all of them, or those at positions `rows` of the part."""
+        x = self.pool[self.index if rows is None else self.index[rows]]
+        if self.permutation is None:
+            return x
+        return x.flatten(2)[:, :, self.permutation].view_as(x)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One task: its samples, and the head that answers for it. `classes` names the head's outputs."""
+
+    name: str
+    head: int
+    train: Part
+    test: Part
+    validation: Part | None
+    classes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Benchmark:
+    """A sequence of tasks. `scenario`: "task" = a head a task; "domain" = one head for all.
+
+    `source` says which stored data it was made from (a file name), for the provenance of a run.
+    """
+
+    name: str
+    tasks: tuple[Task, ...]
+    head_widths: tuple[int, ...]
+    input_shape: tuple[int, ...]
+    scenario: Scenario
+    transform: Transform
+    source: str = ""
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def to(self, device: torch.device | str) -> Benchmark:
+        """The same benchmark on a device; what the tasks share stays shared there."""
+        moved: dict[int, Tensor] = {}
+
+        def tensor(x: Tensor) -> Tensor:
+            return moved.setdefault(id(x), x.to(device))
+
+        def part(p: Part) -> Part:
+            permutation = None if p.permutation is None else tensor(p.permutation)
+            return Part(tensor(p.pool), tensor(p.index), tensor(p.y), permutation)
+
+        def task(t: Task) -> Task:
+            validation = None if t.validation is None else part(t.validation)
+            return dataclasses.replace(t, train=part(t.train), test=part(t.test), validation=validation)
+
+        return dataclasses.replace(self, tasks=tuple(map(task, self.tasks)))

@@ -1,0 +1,74 @@
+"""The data sets that the project knows, and the benchmarks made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from coldtheory.errors import ColdError, unknown_name
+
+from . import idx
+from .augment import Transform
+from .images import Images
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """`find` looks for the files below a data root, `read` makes images of what it found.
+
+    `mean` and `std` are those of the canonical training images, a channel, in units of 255; `padding` and `flip` is
+    the usual augmentation.
+    """
+
+    name: str
+    find: Callable[[Path], Path | None]
+    read: Callable[[Path], Images]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    padding: int = 0
+    flip: bool = False
+
+    def transform(self, augment: bool | None) -> Transform:
+        """Normalisation, with the usual augmentation unless `augment` is False."""
+        if augment and not (self.padding or self.flip):
+            raise ColdError(f"{self.name} has no augmentation that keeps its labels; leave augment out")
+        return Transform(self.mean, self.std, *((0, False) if augment is False else (self.padding, self.flip)))
+
+    def load(self, root: Path) -> Images:
+        found = self.find(root)
+        if found is None:
+            raise ColdError(
+                f"no {self.name} below {root}; get it with 'cold data fetch {self.name}', or name another folder with "
+                "--data-root or COLD_DATA"
+            )
+        return self.read(found)
+
+
+DATA_SETS = {data.name: data for data in (DataSet("mnist", idx.find, idx.read, (0.1307,), (0.3081,)),)}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A named benchmark: of which data, made how, with how many tasks unless told."""
+
+    data: str
+    kind: Literal["split", "permuted"]
+    tasks: int
+
+
+RECIPES = {
+    "pmnist": Recipe("mnist", "permuted", 20),
+    "split-mnist": Recipe("mnist", "split", 5),
+    "split-cifar10": Recipe("cifar10", "split", 5),
+    "split-cifar100": Recipe("cifar100", "split", 20),
+    "split-tinyimagenet": Recipe("tinyimagenet", "split", 20),
+}
+BENCHMARKS = (*RECIPES, "synthetic", "folder:PATH")
+
+
+def data_set(name: str) -> DataSet:
+    if name not in DATA_SETS:
+        raise unknown_name("data set", name, DATA_SETS)
+    return DATA_SETS[name]

@@ -1,0 +1,114 @@
+"""Benchmarks by name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from coldtheory.errors import ColdError, unknown_name
+
+from . import folder, synthetic
+from .augment import Transform
+from .benchmark import Benchmark
+from .catalogue import BENCHMARKS, DATA_SETS, RECIPES
+from .images import Images
+from .roots import data_root
+from .splits import Heads, Order, Sizes, permuted_benchmark, split_benchmark
+
+
+def load_benchmark(
+    name: str,
+    *,
+    root: Path | None = None,
+    tasks: int | None = None,
+    seed: int = 0,
+    limit_train: int | None = None,
+    limit_test: int | None = None,
+    validation: float = 0.0,
+    iid: bool = False,
+    order: Order = "natural",
+    heads: Heads = "task",
+    augment: bool | None = None,
+    **options: Any,
+) -> Benchmark:
+    """A benchmark, with all its images in memory as bytes.
+
+    `name`         pmnist, split-mnist, split-cifar10, split-cifar100, split-tinyimagenet, synthetic, or folder:PATH.
+    `root`         the data root (see `roots.data_root`).
+    `tasks`        any divisor of the number of classes for a split, any number for a permuted benchmark.
+    `seed`         of permutations, class order, limits and parts. The same tasks come out for every method.
+    `limit_train`, `limit_test`   images a task, spread evenly over its classes.
+    `validation`   share of each task's (limited) training part that is held out, stratified and disjoint.
+    `iid`          the near-IID counterpart: the same images and labels, dealt to the tasks at random.
+    `order`        of classes in a split: natural, or shuffled by the seed.
+    `heads`        of a split: one a task, or shared.
+    `augment`      False: no crop and flip; None: as is usual for the data.
+    `options`      synthetic: shape, classes, train_per_class, test_per_class, noise, permuted; folder: size.
+
+    >>> benchmark = load_benchmark("synthetic", tasks=5)
+    >>> len(benchmark.tasks), benchmark.head_widths, benchmark.input_shape
+    (5, (2, 2, 2, 2, 2), (1, 16, 16))
+    """
+    if seed < 0:
+        raise ColdError(f"the seed must be a non-negative whole number, got {seed}")
+    sizes = Sizes(limit_train, limit_test, validation)
+    permuted = False
+    if name == "synthetic":
+        permuted = bool(options.pop("permuted", False))
+        _check_options(name, options, synthetic.make, extra=("permuted",))
+        images = synthetic.make(seed, **options)
+        transform = _measured(images, bool(augment))
+        default = 5 if permuted else default_tasks(len(images.classes))
+    elif name.startswith("folder:"):
+        _check_options(name, options, folder.read)
+        images = folder.read(Path(name.removeprefix("folder:")).expanduser(), **options)
+        transform = _measured(images, augment is not False)
+        name, default = f"folder:{images.source}", default_tasks(len(images.classes))
+    elif name in RECIPES:
+        recipe = RECIPES[name]
+        _check_options(name, options, None)
+        data = DATA_SETS[recipe.data]
+        transform = data.transform(augment)
+        images = data.load(data_root(root))
+        permuted, default = recipe.kind == "permuted", recipe.tasks
+    else:
+        raise unknown_name("benchmark", name, BENCHMARKS)
+    count = default if tasks is None else tasks
+    if permuted:
+        if order != "natural" or heads != "task":
+            raise ColdError(f"{name} has one head and all classes in every task: order and heads do not apply")
+        return permuted_benchmark(name, images, transform, tasks=count, seed=seed, sizes=sizes, iid=iid)
+    return split_benchmark(
+        name, images, transform, tasks=count, seed=seed, sizes=sizes, iid=iid, order=order, heads=heads
+    )
+
+
+def default_tasks(classes: int) -> int:
+    """As many tasks as there can be with the same number, at least two, of classes in each.
+
+    >>> [default_tasks(classes) for classes in (10, 9, 7)]
+    [5, 3, 1]
+    """
+    return next(classes // width for width in range(2, classes + 1) if classes % width == 0) if classes > 1 else 1
+
+
+def _measured(images: Images, augment: bool) -> Transform:
+    """Normalisation by the images' own statistics, for data without canonical ones."""
+    return Transform(*images.channel_statistics(), *((4, True) if augment else (0, False)))
+
+
+def _check_options(
+    name: str, options: Mapping[str, Any], reader: Callable[..., Images] | None, extra: tuple[str, ...] = ()
+) -> None:
+    """An option that the reader does not take is a `ColdError`, not a TypeError."""
+    parameters = inspect.signature(reader).parameters.values() if reader is not None else ()
+    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY] + list(extra)
+    for option in options:
+        if option not in known:
+            raise (
+                unknown_name(f"option of {name}", option, known)
+                if known
+                else ColdError(f"{name} has no option {option!r}")
+            )

@@ -1,0 +1,112 @@
+"""A user's own tasks: tensors, or torch data sets, go through the same trainer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from coldtheory.errors import ColdError, unknown_name
+
+from .augment import Transform
+from .benchmark import Benchmark, Part, Scenario, Task
+
+
+def from_tensors(
+    tasks: Sequence[Sequence[Any]],
+    *,
+    scenario: Scenario = "task",
+    name: str = "own",
+    transform: Transform | None = None,
+    task_names: Sequence[str] | None = None,
+) -> Benchmark:
+    """A benchmark of given tasks; each is (x_train, y_train, x_test, y_test), or (training set, test set).
+
+    Images are uint8 (n, C, H, W), or (n, H, W) of one channel, scaled to [0, 1] unless `transform` says otherwise;
+    floats of any shape (n, ...) are taken as they are. A torch data set yields (x, y) pairs, x a tensor, an array
+    or a PIL image. Labels are whole numbers: with scenario "task" those that a task's training part has become the
+    outputs of its own head, in ascending order; with "domain" label k is output k of the one head.
+
+    >>> x, y = torch.randn(8, 3), torch.arange(8) % 2
+    >>> from_tensors([(x, y, x, y), (x, y + 2, x, y + 2)]).tasks[1].classes
+    ('2', '3')
+    """
+    if scenario not in ("task", "domain"):
+        raise unknown_name("scenario", scenario, ("task", "domain"))
+    if len(tasks) == 0:
+        raise ColdError("a benchmark needs at least 1 task")
+    given = [_four_tensors(task, f"task {t + 1}") for t, task in enumerate(tasks)]
+    shape, kind = given[0][0].shape[1:], given[0][0].dtype
+    made, widths = [], []
+    shared = int(max(max(int(y_train.max()), int(y_test.max())) for _, y_train, _, y_test in given)) + 1
+    for t, (x_train, y_train, x_test, y_test) in enumerate(given):
+        title = task_names[t] if task_names is not None else f"task {t + 1}"
+        for x in (x_train, x_test):
+            if x.shape[1:] != shape or x.dtype != kind:
+                raise ColdError(
+                    f"{title} has samples of shape {tuple(x.shape[1:])} ({x.dtype}), task 1 of {tuple(shape)} ({kind})"
+                )
+        labels = torch.unique(y_train) if scenario == "task" else torch.arange(shared)
+        unseen = y_test[~torch.isin(y_test, labels)]
+        if len(unseen):
+            raise ColdError(f"{title}: test label {int(unseen[0])} is out of range: the training part does not have it")
+        parts = [_part(x, torch.searchsorted(labels, y)) for x, y in ((x_train, y_train), (x_test, y_test))]
+        head = t if scenario == "task" else 0
+        made.append(Task(title, head, parts[0], parts[1], None, tuple(str(int(label)) for label in labels)))
+        widths.append(len(labels))
+    head_widths = tuple(widths) if scenario == "task" else (shared,)
+    return Benchmark(name, tuple(made), head_widths, tuple(shape), scenario, transform or Transform(), "own tensors")
+
+
+def _part(x: Tensor, y: Tensor) -> Part:
+    return Part(x, torch.arange(len(x)), y)
+
+
+def _four_tensors(task: Sequence[Any], title: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    if len(task) == 2:
+        pairs = [_from_dataset(task[0], f"{title}, training part"), _from_dataset(task[1], f"{title}, test part")]
+    elif len(task) == 4:
+        pairs = [
+            _checked(task[0], task[1], f"{title}, training part"),
+            _checked(task[2], task[3], f"{title}, test part"),
+        ]
+    else:
+        raise ColdError(f"{title} has {len(task)} entries; give (x_train, y_train, x_test, y_test) or two data sets")
+    return (*pairs[0], *pairs[1])
+
+
+def _from_dataset(dataset: Any, title: str) -> tuple[Tensor, Tensor]:
+    """All samples of a map-style data set, stacked."""
+    samples, labels = [], []
+    for i in range(len(dataset)):
+        x, y = dataset[i]
+        x = x if isinstance(x, Tensor) else torch.from_numpy(np.array(x))
+        if x.dtype == torch.uint8 and x.dim() == 3 and x.shape[-1] in (1, 3, 4) and x.shape[0] not in (1, 3, 4):
+            x = x.permute(2, 0, 1)  # a PIL image has its channels last
+        samples.append(x)
+        labels.append(int(y))
+    if not samples:
+        raise ColdError(f"{title} has no samples")
+    if len({x.shape for x in samples}) > 1:
+        raise ColdError(f"{title}: samples have different shapes; resize them first")
+    return _checked(torch.stack(samples), torch.tensor(labels), title)
+
+
+def _checked(x: Any, y: Any, title: str) -> tuple[Tensor, Tensor]:
+    x, y = torch.as_tensor(x), torch.as_tensor(y)
+    if x.dim() < 2 or y.shape != (len(x),) or len(x) == 0:
+        raise ColdError(
+            f"{title}: samples have shape {tuple(x.shape)} and labels {tuple(y.shape)}; want (n, ...), (n,)"
+        )
+    if y.dtype.is_floating_point or y.dtype.is_complex or int(y.min()) < 0:
+        raise ColdError(f"{title}: labels must be whole numbers from 0 up, a label is out of range")
+    if x.dtype == torch.uint8:
+        x = x.unsqueeze(1) if x.dim() == 3 else x
+    else:
+        x = x.to(torch.float32)
+        if not bool(torch.isfinite(x).all()):
+            raise ColdError(f"{title}: samples hold values that are not finite")
+    return x.contiguous(), y.to(torch.int64)

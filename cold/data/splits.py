@@ -1,0 +1,205 @@
+"""From one labelled image set to a sequence of tasks.
+
+`by_class`    Split-X: task t has classes t*w .. t*w + w-1 of the class order, and its own head of width w.
+`near_iid`    the LOW regime of Split-X. Every image keeps the label that it has in `by_class`; only the task it
+              belongs to is drawn anew: each task is a random, disjoint, equal part of the data, stratified
+              by class. So LOW and HIGH have the same images, the same labels, the same number of tasks and the
+              same network, and differ in nothing but how much the tasks differ. (With w = 2 and the natural order
+              of MNIST, each near-IID task asks whether a digit is even or odd.)
+`permuted`    P-X: all tasks have all images and labels, and one head; task t permutes the pixels. Every task
+              is permuted, the first one too. Near-IID: one permutation for all, and disjoint parts of the data.
+
+With a head a task, the loss of task t does not depend on the other heads, so that even equal data give losses
+that differ as functions of all weights. `heads="shared"` gives one head to all tasks (labels as before), where a
+near-IID split has small task variation in the sense of the theory too.
+
+Everything is drawn from streams keyed by (seed, name of the benchmark, part, task) alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from coldtheory.errors import ColdError, unknown_name
+
+from .augment import Transform
+from .benchmark import Benchmark, Part, Task
+from .images import Images, IntArray
+from .streams import stream
+
+Heads = Literal["task", "shared"]
+Order = Literal["natural", "shuffled"]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of each task is used. `validation` is the share of its (limited) training part that is split off."""
+
+    limit_train: int | None = None
+    limit_test: int | None = None
+    validation: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("limit_train", "limit_test"):
+            limit = getattr(self, name)
+            if limit is not None and limit < 1:
+                raise ColdError(f"{name} must be at least 1 image a task, got {limit}")
+        if not 0.0 <= self.validation < 1.0:
+            raise ColdError(f"validation is a share of the training part, from 0 to below 1, got {self.validation}")
+
+
+def split_benchmark(
+    name: str,
+    images: Images,
+    transform: Transform,
+    *,
+    tasks: int,
+    seed: int,
+    sizes: Sizes,
+    iid: bool = False,
+    order: Order = "natural",
+    heads: Heads = "task",
+) -> Benchmark:
+    """Split-X, or its near-IID counterpart; see the head of this file."""
+    if order not in ("natural", "shuffled"):
+        raise unknown_name("class order", order, ("natural", "shuffled"))
+    if heads not in ("task", "shared"):
+        raise unknown_name("heads", heads, ("task", "shared"))
+    count = len(images.classes)
+    width = check_divisor(tasks, count, name)
+    ordered = np.arange(count) if order == "natural" else stream(seed, name, "classes").permutation(count)
+    position = np.argsort(ordered)  # of each class in the order
+    label = position % width
+    names = [images.classes[c] for c in ordered]
+    if iid:
+        train = _deal(images.train_y, tasks, seed, name, "train")
+        test = _deal(images.test_y, tasks, seed, name, "test")
+        named = [tuple("|".join(names[local::width]) for local in range(width))] * tasks
+    else:
+        train = [np.flatnonzero(position[images.train_y] // width == t) for t in range(tasks)]
+        test = [np.flatnonzero(position[images.test_y] // width == t) for t in range(tasks)]
+        named = [tuple(names[t * width : (t + 1) * width]) for t in range(tasks)]
+    made = []
+    for t in range(tasks):
+        parts = _parts(images, train[t], test[t], label, sizes, (seed, name, t))
+        head = t if heads == "task" else 0
+        made.append(Task(f"task {t + 1}", head, *parts, classes=named[t]))
+    widths = (width,) * (tasks if heads == "task" else 1)
+    scenario: Literal["task", "domain"] = "task" if heads == "task" else "domain"
+    return Benchmark(name, tuple(made), widths, tuple(images.train_x.shape[1:]), scenario, transform, images.source)
+
+
+def permuted_benchmark(
+    name: str, images: Images, transform: Transform, *, tasks: int, seed: int, sizes: Sizes, iid: bool = False
+) -> Benchmark:
+    """Permuted-X, or its near-IID counterpart; see the head of this file."""
+    if tasks < 1:
+        raise ColdError(f"a benchmark needs at least 1 task, got {tasks}")
+    label, shape = np.arange(len(images.classes)), tuple(images.train_x.shape[1:])
+    pixels = shape[-2] * shape[-1]
+    if iid:
+        train = _deal(images.train_y, tasks, seed, name, "train")
+        test = _deal(images.test_y, tasks, seed, name, "test")
+        parts = [_parts(images, train[t], test[t], label, sizes, (seed, name, t)) for t in range(tasks)]
+    else:
+        # The same rows for every task: an image held out for validation is then held out of all tasks.
+        rows = (np.arange(len(images.train_y)), np.arange(len(images.test_y)))
+        parts = [_parts(images, *rows, label, sizes, (seed, name, 0))] * tasks
+    made = []
+    for t in range(tasks):
+        permutation = pixel_permutation(name, seed, 0 if iid else t, pixels)
+        train_part, test_part, held_out = parts[t]
+        made.append(
+            Task(
+                f"task {t + 1}",
+                head=0,
+                train=replace(train_part, permutation=permutation),
+                test=replace(test_part, permutation=permutation),
+                validation=None if held_out is None else replace(held_out, permutation=permutation),
+                classes=images.classes,
+            )
+        )
+    return Benchmark(name, tuple(made), (len(label),), shape, "domain", transform, images.source)
+
+
+def pixel_permutation(name: str, seed: int, task: int, pixels: int) -> Tensor:
+    """The permutation of a task, by (seed, task) alone: the number of tasks or images does not enter."""
+    return torch.from_numpy(stream(seed, name, "permutation", task).permutation(pixels))
+
+
+def check_divisor(tasks: int, classes: int, name: str) -> int:
+    """Classes a task, if they come out even."""
+    if tasks < 1 or classes % tasks:
+        divisors = [d for d in range(1, classes + 1) if classes % d == 0]
+        raise ColdError(
+            f"{tasks} tasks do not divide the {classes} classes of {name}; choose --tasks from "
+            f"{', '.join(map(str, divisors))}"
+        )
+    return classes // tasks
+
+
+# ---------------------------------------------------------------------------------------------------
+# Rows
+
+
+def _deal(y: IntArray, tasks: int, seed: int, name: str, part: str) -> list[IntArray]:
+    """Rows dealt to tasks in turn, class after class and at random within a class: sizes differ by one at most."""
+    shuffled = stream(seed, name, "deal", part).permutation(len(y))
+    by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
+    return [np.sort(by_class[t::tasks]) for t in range(tasks)]
+
+
+def _parts(
+    images: Images, train: IntArray, test: IntArray, label: IntArray, sizes: Sizes, key: tuple[int, str, int]
+) -> tuple[Part, Part, Part | None]:
+    """The training, test and validation part of one task."""
+    seed, name, t = key
+    train = _limited(train, images.train_y, sizes.limit_train, stream(seed, name, "limit train", t))
+    test = _limited(test, images.test_y, sizes.limit_test, stream(seed, name, "limit test", t))
+    if len(train) == 0 or len(test) == 0:
+        raise ColdError(f"task {t + 1} of {name} has no {'training' if len(train) == 0 else 'test'} images")
+    held_out = train[:0]
+    if sizes.validation > 0:
+        spread = balanced_order(images.train_y[train], stream(seed, name, "validation", t))
+        cut = round(sizes.validation * len(train))
+        if not 0 < cut < len(train):
+            raise ColdError(
+                f"a validation share of {sizes.validation} leaves {len(train) - cut} training and {cut} validation "
+                f"images of {len(train)} in task {t + 1}; choose another share or more images"
+            )
+        train, held_out = np.sort(train[spread[cut:]]), np.sort(train[spread[:cut]])
+
+    def part(pool: Tensor, rows: IntArray, y: IntArray) -> Part:
+        return Part(pool, torch.from_numpy(rows), torch.from_numpy(label[y[rows]]))
+
+    validation = part(images.train_x, held_out, images.train_y) if len(held_out) else None
+    return part(images.train_x, train, images.train_y), part(images.test_x, test, images.test_y), validation
+
+
+def _limited(rows: IntArray, y: IntArray, limit: int | None, rng: np.random.Generator) -> IntArray:
+    """At most `limit` of the rows, spread evenly over the classes; a smaller limit keeps a subset of a larger one's."""
+    if limit is None or limit >= len(rows):
+        return rows
+    return np.sort(rows[balanced_order(y[rows], rng)[:limit]])
+
+
+def balanced_order(y: IntArray | Sequence[int], rng: np.random.Generator) -> IntArray:
+    """A random order of which every beginning has its classes in the proportions of the whole, to within rounding.
+
+    The k-th of a class of size n stands at (k + u) / n of the way, with one random u a class.
+    """
+    y = np.asarray(y)
+    shuffled = rng.permutation(len(y))
+    _, kind, size = np.unique(y[shuffled], return_inverse=True, return_counts=True)
+    by_kind = np.argsort(kind, kind="stable")
+    first = np.cumsum(size) - size
+    rank = np.empty(len(y), dtype=np.int64)
+    rank[by_kind] = np.arange(len(y)) - np.repeat(first, size)
+    way = (rank + rng.random(len(size))[kind]) / size[kind]
+    return np.asarray(shuffled[np.argsort(way, kind="stable")])

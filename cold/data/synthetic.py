@@ -1,0 +1,76 @@
+"""Images made on the fly: a smooth random pattern a class, shifted and under noise. Needs no download."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from coldtheory.errors import ColdError
+
+from .images import Images
+from .streams import stream
+
+_PATCH = 4  # pixels a side over which a pattern is about constant
+_SHIFT = 2  # pixels by which an image may be moved, each way
+
+
+def make(
+    seed: int,
+    *,
+    shape: tuple[int, int, int] = (1, 16, 16),
+    classes: int = 10,
+    train_per_class: int = 200,
+    test_per_class: int = 50,
+    noise: float = 0.5,
+) -> Images:
+    """`classes` kinds of images of the given shape (C, H, W).
+
+    A class is a smooth pattern of unit standard deviation; an image is the pattern, moved by up to two pixels around
+    the edges, plus noise of standard deviation `noise` a pixel. The patterns depend on (seed, shape, classes)
+    alone, so that more images are more images of the same kinds.
+    """
+    if len(shape) != 3 or min(shape) < 1 or min(classes, train_per_class, test_per_class) < 1:
+        raise ColdError(
+            f"synthetic images need a shape (channels, height, width) and at least 1 class and image a class, got "
+            f"shape {tuple(shape)}, {classes} classes, {train_per_class} training and {test_per_class} test images"
+        )
+    if not math.isfinite(noise) or noise < 0:
+        raise ColdError(f"noise is a standard deviation and must be >= 0, got {noise}")
+    patterns = _patterns(seed, classes, shape)
+    parts = [
+        _samples(patterns, count, noise, stream(seed, "synthetic", part))
+        for part, count in (("train", train_per_class), ("test", test_per_class))
+    ]
+    (train_x, train_y), (test_x, test_y) = parts
+    names = tuple(f"kind {c}" for c in range(classes))
+    return Images(train_x, train_y, test_x, test_y, names, "synthetic")
+
+
+def _patterns(seed: int, classes: int, shape: tuple[int, int, int]) -> np.ndarray:
+    """(classes, C, H, W), float32: coarse noise, enlarged smoothly, each of mean 0 and s.d. 1."""
+    channels, height, width = shape
+    coarse = (classes, channels, max(2, -(-height // _PATCH)), max(2, -(-width // _PATCH)))
+    seeds = torch.from_numpy(stream(seed, "synthetic", "patterns").standard_normal(coarse))
+    smooth = functional.interpolate(seeds, size=(height, width), mode="bilinear", align_corners=True).numpy()
+    centred = smooth - smooth.mean(axis=(1, 2, 3), keepdims=True)
+    scale = np.maximum(centred.std(axis=(1, 2, 3), keepdims=True), 1e-6)
+    return np.asarray(centred / scale, dtype=np.float32)
+
+
+def _samples(
+    patterns: np.ndarray, count: int, noise: float, rng: np.random.Generator
+) -> tuple[torch.Tensor, np.ndarray]:
+    """`count` images of each class, in mixed order: uint8 (n, C, H, W) and labels (n,)."""
+    classes, channels, height, width = patterns.shape
+    y = rng.permutation(np.repeat(np.arange(classes), count))
+    dy, dx = rng.integers(-_SHIFT, _SHIFT + 1, (2, len(y)))
+    rows = (np.arange(height) + dy[:, None]) % height
+    columns = (np.arange(width) + dx[:, None]) % width
+    x = patterns[
+        y[:, None, None, None], np.arange(channels)[None, :, None, None], rows[:, None, :, None], columns[:, None, None]
+    ]
+    x = x + noise * rng.standard_normal(x.shape, dtype=np.float32)
+    return torch.from_numpy(np.clip(np.rint(128 + 48 * x), 0, 255).astype(np.uint8)), y

@@ -1,0 +1,125 @@
+"""The network for a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from coldtheory.errors import ColdError, unknown_name
+
+from ..data.benchmark import Benchmark
+from ..data.streams import derived_seed
+from .conv import small_conv
+from .heads import HeadedModel
+from .mlp import mlp
+from .resnet import resnet18
+
+MODELS = ("mlp-256", "mlp-256-256", "resnet18", "conv")
+_PAPER = {
+    "split-mnist": "mlp-256",
+    "pmnist": "mlp-256-256",
+    "split-cifar10": "resnet18",
+    "split-cifar100": "resnet18",
+    "split-tinyimagenet": "resnet18",
+}
+
+
+def build_model(
+    benchmark: Benchmark,
+    *,
+    width: int = 64,
+    seed: int,
+    name: str | None = None,
+    module: nn.Module | None = None,
+    has_head: bool | None = None,
+) -> HeadedModel:
+    """A network with all heads of the benchmark, its weights drawn from the seed; global random state stays as it is.
+
+    `name`: mlp-256, mlp-256-256 (or other sizes), resnet18, conv; by default the paper's for its benchmarks,
+    resnet18 for folders of colour images, conv for other colour images, and mlp-256 for the rest. `width` is the
+    number of channels of the first stage of resnet18 (conv: of its second layer, times two).
+
+    `module`: a user's own network instead. It gives features (n, f), on which heads are put; or, where one head serves
+    all tasks, it may be a whole network that gives logits. `has_head` says which; by default a module whose
+    outputs are as many as the head's is taken to be whole. A module is used as it is, with its own weights.
+
+    >>> from cold.data import load_benchmark
+    >>> [tuple(head.weight.shape) for head in build_model(load_benchmark("synthetic", tasks=2), seed=0).heads]
+    [(5, 256), (5, 256)]
+    """
+    if module is not None and name is not None:
+        raise ColdError("give a model's name or a module of your own, not both")
+    if width < 1:
+        raise ColdError(f"the width of a network must be at least 1, got {width}")
+    with _seeded(derived_seed(seed, "model")):
+        if module is None:
+            backbone, features = _named(name or default_model(benchmark), benchmark, width)
+            whole = False
+        else:
+            backbone, features = module, _features(module, benchmark)
+            whole = benchmark.scenario == "domain" and features == benchmark.head_widths[0]
+            if has_head is not None:
+                if has_head and not whole:
+                    raise ColdError(
+                        f"a module with a head of its own needs scenario 'domain' and {benchmark.head_widths[0]} "
+                        f"outputs; this one has {features}, the scenario is {benchmark.scenario!r}"
+                    )
+                whole = has_head
+        heads: list[nn.Module] = (
+            [nn.Identity()] if whole else [nn.Linear(features, outputs) for outputs in benchmark.head_widths]
+        )
+        return HeadedModel(backbone, heads)
+
+
+def default_model(benchmark: Benchmark) -> str:
+    """The paper's network for the paper's benchmarks; for others one that fits the shape."""
+    if benchmark.name in _PAPER:
+        return _PAPER[benchmark.name]
+    if len(benchmark.input_shape) != 3 or benchmark.input_shape[0] == 1:
+        return "mlp-256"
+    return "resnet18" if benchmark.name.startswith("folder:") else "conv"
+
+
+def _named(name: str, benchmark: Benchmark, width: int) -> tuple[nn.Module, int]:
+    shape = benchmark.input_shape
+    kind, *sizes = name.split("-")
+    if kind == "mlp" and sizes and all(size.isdecimal() and int(size) > 0 for size in sizes):
+        return mlp(shape, [int(size) for size in sizes])
+    if name not in ("resnet18", "conv"):
+        raise unknown_name("model", name, MODELS)
+    if len(shape) != 3:
+        raise ColdError(f"{name} takes images (channels, height, width), this benchmark has shape {shape}; use mlp-256")
+    return resnet18(shape, width) if name == "resnet18" else small_conv(shape, width)
+
+
+def _features(module: nn.Module, benchmark: Benchmark) -> int:
+    """How many outputs a module has, found by a try on two blank samples that leaves its state alone."""
+    was_training = {part: part.training for part in module.modules()}
+    device = next((p.device for p in module.parameters() if not isinstance(p, nn.UninitializedParameter)), None)
+    module.eval()
+    try:
+        with torch.no_grad():
+            outputs = module(torch.zeros(2, *benchmark.input_shape, device=device))
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0]
+        raise ColdError(f"the module does not take samples of shape {benchmark.input_shape}: {reason}") from None
+    finally:
+        for part, training in was_training.items():
+            part.training = training
+    if not isinstance(outputs, torch.Tensor) or outputs.dim() != 2 or len(outputs) != 2:
+        raise ColdError("the module must give one row of features a sample: a tensor (n, f)")
+    return int(outputs.shape[1])
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """The CPU generator that layers draw from, set for a while and put back; other devices are not touched."""
+    before = torch.random.get_rng_state()
+    torch.default_generator.manual_seed(seed)
+    try:
+        yield
+    finally:
+        torch.random.set_rng_state(before)
