@@ -84,7 +84,7 @@ class Bound:
 
     @property
     def outcome(self) -> np.ndarray:
-        """"holds", "violated" or "not applicable", (...)."""
+        """ "holds", "violated" or "not applicable", (...)."""
         words = np.where(self._all(self.holds), "holds", "violated")
         return np.asarray(np.where(self.applicable, words, "not applicable"))
 

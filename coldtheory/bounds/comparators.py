@@ -49,7 +49,6 @@ def solve(facts: RunFacts, delta_prime: ArrayLike | None, w_star: ArrayLike | No
     count = streams[0] if streams else 1
     flat = run.tasks if streams else run.tasks[None]
     delta = np.broadcast_to(run.delta, lead).reshape(count, -1)
-    wanted = np.full_like(delta, np.nan)
     lowest = np.zeros((count, 1))
     if delta_prime is None or w_star is None:
         lowest = np.array([smallest_feasible_delta(flat.phi_hat[i]) for i in range(count)])[:, None]

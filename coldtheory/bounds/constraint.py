@@ -1,4 +1,4 @@
-"""'Bounded average queue implies the constraint'.  Paper: paragraph "Bounded average queue" after cor:case1_final_result.
+"""'Bounded average queue implies the constraint'.  Paper: that paragraph, after cor:case1_final_result.
 
 Problem: what do small queues say about forgetting? The paper argues that at (infinitely many) tasks t
 
@@ -72,8 +72,8 @@ STATEMENT = Statement(
     r"+\frac2T\,\frac1{T-1}\sum_{k<T}Q_k[T]",
     explain=Explanation(
         printed="The mean over k of hatPhi_k(x_t) - hatPhi_k(x_{t-1}) - delta is at most Q_k[t-1]/(t-1).",
-        wrong="A queue adds up increments over time, not over past tasks; its index is one too early; a bounded average "
-        "of queues does not bound each of them.",
+        wrong="A queue adds up increments over time, not over past tasks; its index is one too early; a bounded "
+        "average of queues does not bound each of them.",
         correct="Average over time as well: the excess over delta is then the mean final queue times 2/T. For a single "
         "past task the excess is Q_k[t]/(t-k).",
         conventions="inc_k[t] compares with the method's own reference, so this is no statement about the best model.",

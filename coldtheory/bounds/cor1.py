@@ -4,7 +4,8 @@ Problem: a bound on the average squared gradient in which no queue appears.
 
 Statement (Case 1, eta <= 1/alpha_t, delta > 0), what the substitution gives:
 
-    avg |grad Phi_t(x_{t-1})|^2 <= 2 Phi_1(x_0)/(T V eta) + (D/(eta V)) (2 + r^2 l/delta) + r^2 l Phi_1(x_1)/(eta T V delta)
+    avg |grad Phi_t(x_{t-1})|^2 <= 2 Phi_1(x_0)/(T V eta) + (D/(eta V)) (2 + r^2 l/delta)
+        + r^2 l Phi_1(x_1)/(eta T V delta)
         + (l r^2/(T V)) sum_t c_t rho_{t,-} + (r^2 l/(delta eta T V^2)) sum_t f_t Delta_t
 
 Conventions: c_t, f_t as in Theorem 3. The printed corollary has r^2 l/(V delta) and no Phi_1(x_1): its derivation is
@@ -38,7 +39,7 @@ def corrected(facts: Facts) -> Bound:
 
 def sharp(facts: Facts) -> Bound:
     """The printed inequality without the r^2 l part of the variation, for mean and sum weights."""
-    return _make("sharp", facts, np.zeros(()), queue_cap(facts), facts.gain, {})
+    return _make("sharp", facts, None, queue_cap(facts), facts.gain, {})
 
 
 def _delta(facts: Facts) -> Array:
@@ -48,7 +49,7 @@ def _delta(facts: Facts) -> Array:
 def _make(
     form: str,
     facts: Facts,
-    extra: Array,
+    extra: Array | None,
     cap: Array,
     gain: Array,
     terms: dict[str, Array],
@@ -59,12 +60,11 @@ def _make(
     variation = facts.variation("ball")
     series = {
         "variation": average(facts, 2.0 * over / V, variation),
-        "variation through the queues": average(facts, over / V * extra, variation),
         "conflict": average(facts, square / V, cap * facts.rho("ball")),
         "residual": average(facts, square * over / (_delta(facts) * V**2), gain * facts.Delta),
     }
-    if form == "sharp":
-        del series["variation through the queues"]
+    if extra is not None:
+        series["variation through the queues"] = average(facts, over / V * extra, variation)
     terms = {"first loss": np.asarray(2.0 * over / V * facts.phi_before[..., 0] / facts.T)} | terms
     premises = (*DESCENT, "Case 1", "delta > 0", "eta <= 1/alpha_t", "models in W", *premises)
     lhs = np.asarray(facts.grad_before.mean(axis=-1))
@@ -79,13 +79,15 @@ STATEMENT = Statement(
     latex=r"\frac1T\sum_t\lVert\nabla\Phi_t(x_{t-1})\rVert^2\le\frac{2\Phi_1(x_0)}{TV\eta}+\frac{2D}{\eta V}"
     r"+\frac{lr^2}{TV}\sum_tc_t\rho_{t,-}+\frac{r^2l}{\delta\eta TV^2}\sum_tf_t\Delta_t",
     explain=Explanation(
-        printed="2 Phi_1/(T V eta) + (D/(eta V))(2 + r^2 l/(V delta)) + conflict + (r^2 l/(delta eta T V^2)) sum Delta_t.",
+        printed="2 Phi_1/(T V eta) + (D/(eta V)) (2 + r^2 l/(V delta)) + conflict "
+        "+ (r^2 l/(delta eta T V^2)) sum Delta_t.",
         wrong="The substitution of Theorem 4 gives r^2 l/delta, not r^2 l/(V delta), and a term with Phi_1(x_1). The "
         "printed inequality is nevertheless true for mean weights.",
         correct="Form corrected is the substitution done right; form sharp is stronger than the printed inequality.",
         conventions="As Theorem 3, Case 1, delta > 0.",
-        proof="corrected: insert Theorem 4. sharp: if r^2 l >= 2 delta it follows from Theorem 3', as 2 Delta_t <= (r^2 l/"
-        "delta) Delta_t; otherwise no memory loss can rise by delta in one task, every queue stays 0, and Theorem 3 does it.",
+        proof="corrected: insert Theorem 4. sharp: if r^2 l >= 2 delta it follows from Theorem 3', as 2 Delta_t <= "
+        "(r^2 l/delta) Delta_t; otherwise no memory loss can rise by delta in one task, every queue stays 0, and "
+        "Theorem 3 does it.",
         terms={
             "first loss": "start of the telescoping sum, Phi_1(x_0)",
             "first loss again": "Theorem 4's first term, Phi_1(x_1)",

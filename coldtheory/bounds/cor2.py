@@ -4,7 +4,8 @@ Problem: with steps of order 1/V, how do average squared gradient and average qu
 
 Statements (Case 1, c = eta V, eta <= 1/alpha_t for the gradient and <= 2/alpha_t for the queue):
 
-    gradient   avg |grad Phi_t(x_{t-1})|^2 <= (2/c) [Phi_1(x_0)/T + D + (1/(T V)) sum_t f_t Delta_t] + (l r^2/(V T)) sum_t c_t rho_{t,-}
+    gradient   avg |grad Phi_t(x_{t-1})|^2 <= (2/c) [Phi_1(x_0)/T + D + (1/(T V)) sum_t f_t Delta_t]
+                                              + (l r^2/(V T)) sum_t c_t rho_{t,-}
     queue      avg Qbar <= V D/delta + V Phi_1(x_1)/(T delta) + (1/(T delta)) sum_t Delta_t
 
 Conventions: f_t, c_t as in Theorem 3. The printed O(.) of the gradient part has 1/delta before Delta, which is not

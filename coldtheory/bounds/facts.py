@@ -6,13 +6,18 @@ computes them for runs on quadratics. Axes: `...` a run's leading ones, then t =
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ..errors import unknown_name
+from ..errors import ColdError, unknown_name
 from ..quadratics import Array
+
+if TYPE_CHECKING:
+    from .comparators import Comparators
 
 Reading = Literal["ball", "trajectory"]
 
@@ -35,7 +40,7 @@ class Facts:
     delta: Array
     steps: np.ndarray  #: J
     L: Array
-    l: Array
+    l: Array  # noqa: E741  (the paper's letter)
     eta: Array  #: (..., T)
     bounded: np.ndarray  #: the run did not diverge
 
@@ -59,6 +64,7 @@ class Facts:
     radius: Array  #: of W
     r_models: Array  #: max_{t,k} |x_t - v_k*|
     sup_first: Array  #: sup_W Phi_1
+    gaps: Array  #: sup_W hatPhi_k - inf_W hatPhi_k, (..., T)
     models_inside: np.ndarray
     inner_inside: np.ndarray  #: also the iterates between two tasks are in W
 
@@ -68,6 +74,18 @@ class Facts:
 
     def rho(self, reading: Reading) -> Array:
         """rho_{t,-}, from the infimum over W or the value at x_{t-1}: (..., T)."""
+        raise NotImplementedError
+
+    def memory_variation(self, reading: Reading) -> Array:
+        """|Phi_t - hatPhi_{t-1}|, the supremum over W or the value at x_t; 0 at t = 1: (..., T)."""
+        raise NotImplementedError
+
+    def comparators(self, delta_prime: ArrayLike | None, w_star: ArrayLike | None) -> Comparators:
+        """The points w*_t of Theorems 1 and 2."""
+        raise ColdError("Theorems 1 and 2 need comparators w*_t, which these trajectories do not provide")
+
+    def inside(self, points: Array) -> np.ndarray:
+        """Whether points (..., n, d) are in W, (..., n)."""
         raise NotImplementedError
 
     # -----------------------------------------------------------------------------------------------
@@ -135,7 +153,7 @@ class Facts:
 
     def premise(self, name: str) -> np.ndarray:
         """Whether each run meets the premise, (...)."""
-        checks = {
+        checks: dict[str, Callable[[], Any]] = {
             "gradient descent": lambda: self.solver == "gd",
             "exact minimiser": lambda: self.solver == "exact",
             "the method's own models": lambda: self.solver in ("gd", "exact"),
@@ -148,7 +166,9 @@ class Facts:
             "sum weights": lambda: self.weights == "sum",
             "eta <= 1/alpha_t": lambda: self.eta_alpha <= 1.0 + _ROUNDING,
             "eta < 2/alpha_t": lambda: self.eta_alpha < 2.0,
-            "eta <= 2/alpha_t, or the minimiser": lambda: (self.eta_alpha <= 2.0 + _ROUNDING) | (self.solver == "exact"),
+            "eta <= 2/alpha_t, or the minimiser": (
+                lambda: (self.eta_alpha <= 2.0 + _ROUNDING) | (self.solver == "exact")
+            ),
             "eta <= 1/(2 alpha_t) as printed": lambda: self.eta_alpha_printed <= 0.5 * (1.0 + _ROUNDING),
             "models in W": lambda: self.models_inside,
             "inner iterates in W": lambda: self.inner_inside,
@@ -161,5 +181,3 @@ class Facts:
 
 #: What the gradient theorems take for granted of the algorithm.
 DESCENT = ("gradient descent", "no projection", "exact gradients", "queues drive the model")
-
-

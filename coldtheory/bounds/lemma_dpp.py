@@ -70,8 +70,8 @@ STATEMENT = Statement(
         "term needs (t-1) Qbar[t-1].",
         correct="r the largest distance from a minimiser, f_t = t-1 for sum weights.",
         conventions="Holds for any models; eta only scales both sides.",
-        proof="Telescope the V part with |Phi_{t+1} - Phi_t| at x_t and drop -V Phi_T(x_T) <= 0; each memory loss falls "
-        "by at most l r^2/2.",
+        proof="Telescope the V part with |Phi_{t+1} - Phi_t| at x_t and drop -V Phi_T(x_T) <= 0; each memory loss "
+        "falls by at most l r^2/2.",
         terms={
             "first loss": "the start of the telescoping sum",
             "variation": "the change of the loss between two tasks",

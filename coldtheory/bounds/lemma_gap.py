@@ -13,11 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..geometry import minimise_on_ball
 from ..quadratics import Array
-from .base import Bound, Explanation, Statement, make
+from .base import Bound, Explanation, Kind, Statement, make
 from .facts import Facts
-from .run_facts import RunFacts
 
 _NAME = ("lemma_gap", "lemm:losses_boundedby_const")
 
@@ -34,26 +32,13 @@ def diameter(facts: Facts) -> Bound:
 
 def corrected(facts: Facts) -> Bound:
     """r the largest distance of a point of W from a stationary point of a memory loss."""
-    return _make("corrected", facts, facts.r, kind="tight", attained="identity Hessians, the loss farthest from the centre")
+    where = "identity Hessians, the loss farthest from the centre"
+    return _make("corrected", facts, facts.r, kind="tight", attained=where)
 
 
-def _make(form: str, facts: Facts, r: Array, **more) -> Bound:  # type: ignore[no-untyped-def]
-    lhs = np.broadcast_to(_gaps(facts), (*facts.lead, facts.T))
+def _make(form: str, facts: Facts, r: Array, *, kind: Kind, attained: str = "") -> Bound:
     terms = {"l r^2 / 2": np.asarray(0.5 * facts.l * r**2)[..., None]}
-    return make(_NAME, form, facts, lhs, terms=terms, trailing=1, **more)
-
-
-def _gaps(facts: Facts) -> Array:
-    """sup_W hatPhi_k - inf_W hatPhi_k for every k, (..., T)."""
-    assert isinstance(facts, RunFacts), "the extreme values over W are known for quadratics on a ball"
-    hat, center, R = facts.phi_hat, facts.ball.center[..., None, :], facts.ball.radius[..., None]
-    away = np.sqrt(np.square(hat.optima - center).sum(axis=-1))
-    if hat.isotropic:
-        return np.asarray(0.5 * hat.hessians * ((R + away) ** 2 - np.maximum(away - R, 0.0) ** 2))
-    shape = (*np.broadcast_shapes(hat.optima.shape[:-1], center.shape[:-1]), hat.d)
-    middle, pull = np.broadcast_to(center, shape), np.matvec(hat.hessians, hat.optima)
-    highest = hat.at(minimise_on_ball(-hat.hessians, -pull, middle, R))
-    return np.asarray(highest - hat.at(minimise_on_ball(hat.hessians, pull, middle, R)))
+    return make(_NAME, form, facts, facts.gaps, terms=terms, trailing=1, kind=kind, attained=attained)
 
 
 STATEMENT = Statement(
@@ -65,8 +50,8 @@ STATEMENT = Statement(
     r"r=\sup_{w\in\mathcal W}\max_k\lVert w-v_k^*\rVert",
     explain=Explanation(
         printed="W compact with radius r; hatPhi_k(w) - hatPhi_k(v_k*) <= r^2 l / 2 for all w in W.",
-        wrong="A point of W can be two radii away from the minimiser. Even the diameter fails when the minimiser over W "
-        "is on its rim with a gradient that is not zero, for then the loss grows linearly from there.",
+        wrong="A point of W can be two radii away from the minimiser. Even the diameter fails when the minimiser over "
+        "W is on its rim with a gradient that is not zero, for then the loss grows linearly from there.",
         correct="r is the largest distance from W to a point with zero gradient.",
         conventions="The minimiser is unconstrained; for quadratics it is the optimum, in W or not.",
         proof="Smoothness at v_k*, where the gradient vanishes: hatPhi_k(w) - hatPhi_k(v_k*) <= l/2 |w - v_k*|^2, and "

@@ -25,7 +25,9 @@ _NAME = ("lindley", "eq:queue_update")
 def identity(facts: Facts) -> Bound:
     """The closed form itself; equality everywhere."""
     tilt = facts.delta[..., None, None] * np.arange(facts.T + 1.0)[:, None]
-    return _make("identity", facts, {"largest rise": _rise(facts.hat - tilt)}, attained="everywhere", premises=("Case 1",))
+    return _make(
+        "identity", facts, {"largest rise": _rise(facts.hat - tilt)}, attained="everywhere", premises=("Case 1",)
+    )
 
 
 def reverse(facts: Facts) -> Bound:
@@ -79,11 +81,11 @@ STATEMENT = Statement(
     latex=r"Q_k[t]=\max_{k\le s\le t}\bigl[\hat\Phi_k(x_t)-\hat\Phi_k(x_s)-(t-s)\delta\bigr]\le\tfrac12 l r^2",
     explain=Explanation(
         printed="Qbar[t-1] = O(V) (Theorem 4).",
-        wrong="Misleading: in Case 1 the queues do not grow with V beyond l r^2/2, and they do not vanish like V either.",
+        wrong="Misleading: in Case 1 the queues do not grow with V beyond l r^2/2, and do not vanish like V either.",
         correct="Q_k[t] <= hatPhi_k(x_t) - min_{k<=s<=t} hatPhi_k(x_s), independent of V, eta, weights and algorithm.",
         conventions="Case 1 for the identity; the a-priori form also covers Case 2, with the factor t-k.",
-        proof="Unroll Q = max(Q + d, 0): a queue is the largest sum of increments that ends now. In Case 1 the increments "
-        "telescope. In Case 2 each increment is at most l r^2/2.",
+        proof="Unroll Q = max(Q + d, 0): a queue is the largest sum of increments that ends now. In Case 1 the "
+        "increments telescope. In Case 2 each increment is at most l r^2/2.",
         terms={
             "largest rise": "the best starting task s of the telescoping sum",
             "queue": "the simulated queue",

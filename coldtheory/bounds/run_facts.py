@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import measures
-from ..geometry import Ball, sup_abs_difference
+from ..geometry import Ball, minimise_on_ball, sup_abs_difference
 from ..quadratics import Array, Quadratics
 from ..settings import Reference, Settings, Weights
 from ..simulate import Run
 from ..tasks import Tasks, as_tasks
+from .comparators import Comparators, solve
 from .facts import Facts, Reading
 
 
@@ -34,6 +36,7 @@ class RunFacts(Facts):
     def __init__(self, run: Run, ball: Ball | None = None) -> None:
         settings = run.settings
         self.run, self._given_ball = run, ball
+        self._kept: dict[tuple[str, str], Array] = {}
         self.T, self.lead = run.tasks.T, run.diverged.shape
         self.reference, self.weights = settings.reference, settings.weights
         self.solver = "prescribed" if isinstance(run, PrescribedRun) else settings.solver
@@ -99,7 +102,8 @@ class RunFacts(Facts):
         V = self.V[..., None]
         if self.phi.isotropic:
             return np.asarray(V * self.phi.hessians + np.matvec(self.beta, self.phi_hat.hessians))
-        return V[..., None, None] * self.phi.hessians + np.einsum("...tk,...kij->...tij", self.beta, self.phi_hat.hessians)
+        past = np.einsum("...tk,...kij->...tij", self.beta, self.phi_hat.hessians)
+        return np.asarray(V[..., None, None] * self.phi.hessians + past)
 
     @cached_property
     def _dpp_pulls(self) -> Array:
@@ -112,7 +116,7 @@ class RunFacts(Facts):
 
     @cached_property
     def _inner(self) -> tuple[Array, np.ndarray]:
-        """Mean of |grad Phi_t|^2 over the inner iterates, and whether all of them are in W."""
+        """Mean of |grad Phi_t|^2 over the inner iterates y_{t,0} .. y_{t,J-1}, and whether all of them are in W."""
         y = self.run.w[..., :-1, :]
         J = np.broadcast_to(self.steps, self.lead)[..., None]
         total, inside = np.zeros(y.shape[:-1]), np.ones(self.lead, bool)
@@ -149,7 +153,20 @@ class RunFacts(Facts):
     def r_models(self) -> Array:  # type: ignore[override]
         models = np.moveaxis(self.run.w, -2, 0)[..., None, :]
         squares = [np.square(x - self.phi_hat.optima).sum(axis=-1).max(axis=-1) for x in models]
-        return np.sqrt(np.max(squares, axis=0))
+        return np.asarray(np.sqrt(np.max(squares, axis=0)))
+
+    @cached_property
+    def gaps(self) -> Array:  # type: ignore[override]
+        hat, center, R = self.phi_hat, self.ball.center[..., None, :], self.ball.radius[..., None]
+        away = np.sqrt(np.square(hat.optima - center).sum(axis=-1))
+        if hat.isotropic:
+            gaps = 0.5 * hat.hessians * ((R + away) ** 2 - np.maximum(away - R, 0.0) ** 2)
+        else:
+            shape = (*np.broadcast_shapes(hat.optima.shape[:-1], center.shape[:-1]), hat.d)
+            middle, pull = np.broadcast_to(center, shape), np.matvec(hat.hessians, hat.optima)
+            highest = hat.at(minimise_on_ball(-hat.hessians, -pull, middle, R))
+            gaps = highest - hat.at(minimise_on_ball(hat.hessians, pull, middle, R))
+        return np.broadcast_to(gaps, (*self.lead, self.T))
 
     @cached_property
     def sup_first(self) -> Array:  # type: ignore[override]
@@ -159,23 +176,25 @@ class RunFacts(Facts):
         return np.broadcast_to(sup_abs_difference(first, nothing, self.ball)[..., 0], self.lead)
 
     def variation(self, reading: Reading) -> Array:
-        return self._once(("variation", reading), lambda: measures.loss_variation_terms(self.run, reading, self._W(reading)))
+        return self._once(measures.loss_variation_terms, reading)
 
     def memory_variation(self, reading: Reading) -> Array:
-        """|Phi_t - hatPhi_{t-1}|, the supremum over W or the value at x_t; 0 at t = 1: (..., T)."""
-        return self._once(("memory", reading), lambda: measures.memory_variation_terms(self.run, reading, self._W(reading)))
+        return self._once(measures.memory_variation_terms, reading)
 
     def rho(self, reading: Reading) -> Array:
-        return self._once(("rho", reading), lambda: measures.rho_minus(self.run, reading, self._W(reading)))
+        return self._once(measures.rho_minus, reading)
 
-    def _W(self, reading: Reading) -> Ball | None:
-        return self.ball if reading == "ball" else None
+    def comparators(self, delta_prime: ArrayLike | None, w_star: ArrayLike | None) -> Comparators:
+        return solve(self, delta_prime, w_star)
 
-    def _once(self, key, compute):  # type: ignore[no-untyped-def]
-        kept = self.__dict__.setdefault("_kept", {})
-        if key not in kept:
-            kept[key] = compute()
-        return kept[key]
+    def inside(self, points: Array) -> np.ndarray:
+        return contains(self.ball, points)
+
+    def _once(self, measure: Callable[[Run, Reading, Ball | None], Array], reading: Reading) -> Array:
+        key = (measure.__name__, reading)
+        if key not in self._kept:
+            self._kept[key] = measure(self.run, reading, self.ball if reading == "ball" else None)
+        return self._kept[key]
 
 
 def facts_of(run: Run | Facts, ball: Ball | None = None) -> Facts:
@@ -215,9 +234,9 @@ def follow(
         Q[..., t, :] = np.maximum(Q[..., t - 1, :] + d[..., t - 1, :], 0.0)
     past = np.maximum(np.arange(T), 1)
     Qbar = Q[..., :-1, :].sum(axis=-1) / past
-    gain = {"mean": 1.0, "sum": past, "none": 0.0}[weights]
+    gain = {"mean": np.ones(T), "sum": past, "none": np.zeros(T)}[weights]
     spread = (*tasks.streams, *(1,) * (len(settings.shape) + 1))
-    L, l = (q.smoothness.reshape(spread) for q in (tasks.phi, tasks.phi_hat))
+    L, l = (q.smoothness.reshape(spread) for q in (tasks.phi, tasks.phi_hat))  # noqa: E741
     lyapunov = np.concatenate([np.zeros((*lead, 1)), np.vecdot(Q, Q)[..., 1:] / (2 * past)], axis=-1)
     before, after = phi.gradients_at(w[..., :-1, :]), phi.gradients_at(w[..., 1:, :])
     return PrescribedRun(
@@ -234,7 +253,7 @@ def reference_values(hat: Array, reference: str, window: int | None) -> Array:
         return hat[..., :-1, :]
     T = hat.shape[-1]
     models = hat[..., 1:-1, :]  # x_1 .. x_{T-1}; x_0 is no candidate
-    if window is None:
+    if window is None or T == 1:
         best = np.minimum.accumulate(models, axis=-2)
     else:
         best = np.stack([models[..., max(0, t - window) : t, :].min(axis=-2) for t in range(1, T)], axis=-2)

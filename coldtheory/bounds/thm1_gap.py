@@ -1,4 +1,4 @@
-"""Theorem 1: the loss gap to the ideal problem, when DPP_t is minimised exactly.  Paper label: thm:avg_loss_boundedcase.
+"""Theorem 1: the loss gap to the ideal problem, DPP_t minimised exactly.  Paper label: thm:avg_loss_boundedcase.
 
 Problem: how much worse than the ideal w*_t, which may not forget more than delta', are the models x_t?
 
@@ -72,7 +72,8 @@ def _make(
     gap = weight * (facts.phi_after - star.loss)
     more = {"w* is feasible": star.feasible, "delta' <= delta": np.asarray(star.delta_prime <= facts.delta)}
     size = np.maximum(facts.phi_after.max(axis=-1), np.nan_to_num(star.loss).max(axis=-1))
-    return make(_NAME, form, facts, gap.mean(axis=-1), series=series, terms=terms, kind=kind, premises=_PREMISES + extra,
+    lhs = np.asarray(gap.mean(axis=-1))
+    return make(_NAME, form, facts, lhs, series=series, terms=terms, kind=kind, premises=_PREMISES + extra,
                 more=more, magnitude=size)  # fmt: skip
 
 
@@ -89,8 +90,8 @@ STATEMENT = Statement(
         "minimisers. True for mean weights. Also false if DPP_t is minimised over a larger set than the ideal problem.",
         correct="Sum weights: (t-1) Delta_t in place of Delta_t, or the gap of task t weighted by 1/(t-1).",
         conventions="w*_t need not be optimal, only feasible. delta' <= delta. The term t = 1 is 0 on the right.",
-        proof="DPP_t(x_t) <= DPP_t(w*_t), Lemma 1 (times t-1 for sum weights), and d_k(w*_t) <= delta' - delta because no "
-        "reference is below the infimum; telescope the Lyapunov function.",
+        proof="DPP_t(x_t) <= DPP_t(w*_t), Lemma 1 (times t-1 for sum weights), and d_k(w*_t) <= delta' - delta because "
+        "no reference is below the infimum; telescope the Lyapunov function.",
         terms={
             "residual": "Delta_t of Lemma 1",
             "relief": "each queue is served by at least delta - delta' at w*_t",

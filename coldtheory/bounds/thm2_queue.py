@@ -19,7 +19,6 @@ from ..quadratics import Array
 from .base import Bound, Explanation, Kind, Statement, average, make
 from .comparators import Comparators, comparators
 from .facts import Facts
-from .run_facts import RunFacts, contains
 
 _NAME = ("thm2", "thm:queue_stability")
 _PREMISES = ("exact minimiser", "no projection", "queues drive the model")
@@ -28,19 +27,19 @@ _PREMISES = ("exact minimiser", "no projection", "queues drive the model")
 def printed(facts: Facts, delta_prime: ArrayLike | None = None, w_star: ArrayLike | None = None) -> Bound:
     """V at every task, whatever the weights: true for both."""
     star = comparators(facts, delta_prime, w_star)
-    return _bound("printed", facts, star, np.ones(facts.T), 2.0 * _memory(facts, "ball"), in_ball=True)
+    return _bound("printed", facts, star, np.ones(facts.T), 2.0 * facts.memory_variation("ball"), in_ball=True)
 
 
 def corrected(facts: Facts, delta_prime: ArrayLike | None = None, w_star: ArrayLike | None = None) -> Bound:
     """V/(t-1) for sum weights, and no term at t = 1, where there is no queue."""
     star = comparators(facts, delta_prime, w_star)
-    return _bound("corrected", facts, star, _share(facts), 2.0 * _memory(facts, "ball"), in_ball=True)
+    return _bound("corrected", facts, star, _share(facts), 2.0 * facts.memory_variation("ball"), in_ball=True)
 
 
 def trajectory(facts: Facts, delta_prime: ArrayLike | None = None, w_star: ArrayLike | None = None) -> Bound:
     """The memory error at x_t and at w*_t in place of twice its supremum."""
     star = comparators(facts, delta_prime, w_star)
-    return _bound("trajectory", facts, star, _share(facts), _memory(facts, "trajectory") + star.memory_gap)
+    return _bound("trajectory", facts, star, _share(facts), facts.memory_variation("trajectory") + star.memory_gap)
 
 
 def sharp(facts: Facts, delta_prime: ArrayLike | None = None, w_star: ArrayLike | None = None) -> Bound:
@@ -62,19 +61,12 @@ def _share(facts: Facts) -> Array:
     return np.where(np.arange(facts.T) > 0, share, 0.0)
 
 
-def _memory(facts: Facts, reading: str) -> Array:
-    assert isinstance(facts, RunFacts), "comparators exist for runs only"
-    return facts.memory_variation("ball" if reading == "ball" else "trajectory")
-
-
 def _over(facts: Facts, star: Comparators) -> Array:
     margin = facts.delta - star.delta_prime
     return np.asarray(1.0 / np.where(margin > 0, margin, np.nan))
 
 
-def _bound(
-    form: str, facts: Facts, star: Comparators, share: Array, error: Array, *, in_ball: bool = False
-) -> Bound:
+def _bound(form: str, facts: Facts, star: Comparators, share: Array, error: Array, *, in_ball: bool = False) -> Bound:
     over = _over(facts, star)
     series = {
         "tolerance": average(facts, over * facts.V * star.delta_prime, share * np.ones(facts.T)),
@@ -95,11 +87,10 @@ def _make(
 ) -> Bound:
     more = {"w* is feasible": star.feasible, "delta' < delta": np.asarray(star.delta_prime < facts.delta)}
     if in_ball:
-        assert isinstance(facts, RunFacts)
-        more |= {"models in W": facts.models_inside, "w* in W": contains(facts.ball, star.w).all(axis=-1)}
-    size = _over(facts, star) * facts.V * facts.phi_after.max(axis=-1)
-    return make(_NAME, form, facts, facts.avg_Qbar, series=series, terms=terms, kind=kind, premises=_PREMISES, more=more,
-                magnitude=np.nan_to_num(size))  # fmt: skip
+        more |= {"models in W": facts.models_inside, "w* in W": np.asarray(facts.inside(star.w).all(axis=-1))}
+    size = np.nan_to_num(_over(facts, star) * facts.V * facts.phi_after.max(axis=-1))
+    return make(_NAME, form, facts, facts.avg_Qbar, series=series, terms=terms, kind=kind, premises=_PREMISES,
+                more=more, magnitude=size)  # fmt: skip
 
 
 STATEMENT = Statement(
@@ -111,12 +102,12 @@ STATEMENT = Statement(
     r"+2V D_{\Phi,\hat\Phi}[T]\Bigr]",
     explain=Explanation(
         printed="Average queue <= [V delta' + (1/T) sum Delta_t + 2 V D_{Phi,hatPhi}[T]] / (delta - delta').",
-        wrong="Nothing: true for mean and for sum weights. Its proof has the same mixture of the two as Theorem 1, which "
-        "here costs nothing; for sum weights V/(t-1) is enough.",
+        wrong="Nothing: true for mean and for sum weights. Its proof has the same mixture of the two as Theorem 1, "
+        "which here costs nothing; for sum weights V/(t-1) is enough.",
         correct="As printed, or sharper: V/(t-1) for sum weights, the memory error at x_t and w*_t only.",
         conventions="delta' < delta, and the ideal problem is feasible with delta'.",
-        proof="DPP_t(x_t) <= DPP_t(w*_t), divided by t-1 for sum weights, with Lemma 1; Phi_t(w*_t) - Phi_t(x_t) is at most "
-        "delta' plus the memory error at both points.",
+        proof="DPP_t(x_t) <= DPP_t(w*_t), divided by t-1 for sum weights, with Lemma 1; Phi_t(w*_t) - Phi_t(x_t) is "
+        "at most delta' plus the memory error at both points.",
         terms={
             "tolerance": "hatPhi_{t-1}(w*_t) is within delta' of its infimum",
             "residual": "Delta_t of Lemma 1",

@@ -45,10 +45,10 @@ def trajectory(facts: Facts) -> Bound:
 
 
 def sharp(facts: Facts) -> Bound:
-    """As `trajectory`, with 1/(1 - eta alpha/2) in place of 2: half the bound for small steps, and any eta < 2/alpha."""
+    """As `trajectory`, with 1/(1 - eta alpha/2) for 2: half the bound for small steps, and any eta < 2/alpha."""
     series, first = _terms(facts, "trajectory", facts.r_models, queue_cap(facts), facts.gain, step_factor(facts))
-    premises = (*DESCENT, "eta < 2/alpha_t")
-    return _make("sharp", facts, facts.grad_before, series, first, premises, "tight", "T = 1, eta alpha = 1, down to loss 0")
+    where = "T = 1, eta alpha = 1, down to loss 0"
+    return _make("sharp", facts, facts.grad_before, series, first, (*DESCENT, "eta < 2/alpha_t"), "tight", where)
 
 
 def inner_average(facts: Facts) -> Bound:
@@ -122,15 +122,16 @@ STATEMENT = Statement(
     latex=r"\frac1T\sum_t\lVert\nabla\Phi_t(x_{t-1})\rVert^2\le\frac{2\Phi_1(x_0)}{TV\eta}+\frac{2D}{\eta V}"
     r"+\frac{lr^2}{TV}\sum_t c_t\rho_{t,-}+\frac{r^2l}{\eta TV^2}\sum_t f_t\bar Q[t-1]",
     explain=Explanation(
-        printed="The bound with c_t = f_t = 1, eta <= 1/(2 alpha_t), alpha_t = V L + l Qbar[t-1], for the update with the "
-        "plain sum of queues.",
+        printed="The bound with c_t = f_t = 1, eta <= 1/(2 alpha_t), alpha_t = V L + l Qbar[t-1], for the update with "
+        "the plain sum of queues.",
         wrong="True for the mean of queues. With the printed sum the step can exceed the true smoothness constant by a "
         "factor t-1 in the queue part, and queue and conflict terms are too small. With projection it is false too.",
         correct="c_t and f_t as in the conventions; eta <= 1/alpha_t with alpha_t of the update itself.",
         conventions="x_{t-1} is the model before the step on task t. D and rho may be taken at the models only. The "
         "inner_average form averages over the J steps; after_update needs convex losses.",
-        proof="Descent lemma: (eta/2)|grad DPP_t|^2 <= decrease of DPP_t; sum by lemma_dpp. Expand |grad DPP_t|^2 and drop "
-        "the square of the queue part; beta_k <= c_t l r^2/2 by Lindley's identity (Case 1) or by counting (Case 2).",
+        proof="Descent lemma: (eta/2)|grad DPP_t|^2 <= decrease of DPP_t; sum by lemma_dpp. Expand |grad DPP_t|^2 and "
+        "drop the square of the queue part; beta_k <= c_t l r^2/2 by Lindley's identity (Case 1) or by counting "
+        "(Case 2).",
         terms={
             "first loss": "start of the telescoping sum, Phi_1(x_0)",
             "variation": "the loss changes between tasks",

@@ -84,8 +84,8 @@ STATEMENT = Statement(
         correct="The statement of this file.",
         conventions="Case 1 only. No set W, no r and no l appear, except in the form `ball`.",
         proof="In Case 1 sum_k beta_k [hatPhi_k(x_{t-1}) - hatPhi_k(x_t)] = -sum_k beta_k d_k[t] - delta sum_k beta_k; "
-        "Lemma 1 bounds the first part by Delta_t minus the drift, which telescopes. The rest is as for Theorem 3. With "
-        "the exact constant of the descent lemma the factor 2 becomes 1/(1 - eta alpha/2).",
+        "Lemma 1 bounds the first part by Delta_t minus the drift, which telescopes. The rest is as for Theorem 3. "
+        "With the exact constant of the descent lemma the factor 2 becomes 1/(1 - eta alpha/2).",
         terms={
             "first loss": "start of the telescoping sum, Phi_1(x_0)",
             "last loss": "its end, Phi_T(x_T)",

@@ -20,7 +20,8 @@ from .facts import Facts, Reading
 from .lindley import rises
 
 _NAME = ("thm4", "thm:avg_queue_bound_case2")
-_METHOD = ("the method's own models", "no projection", "exact gradients", "queues drive the model", "Case 1", "delta > 0")
+_MODELS = ("the method's own models", "no projection", "exact gradients", "queues drive the model")
+_METHOD = (*_MODELS, "Case 1", "delta > 0")
 _STEP = "eta <= 2/alpha_t, or the minimiser"
 
 
@@ -148,13 +149,13 @@ STATEMENT = Statement(
     explain=Explanation(
         printed="Average queue <= V D/delta + (1/(T delta)) sum_t Delta_t, and Qbar[t-1] = O(V).",
         wrong="The telescoping sum starts at Phi_1(x_1), not at 0: with constant tasks D = 0 and queues still fill. No "
-        "condition on eta is stated, but the proof needs that a step does not increase DPP_t. O(V) is misleading: Case 1 "
-        "queues are bounded for every V (see lindley).",
+        "condition on eta is stated, but the proof needs that a step does not increase DPP_t. O(V) is misleading: "
+        "Case 1 queues are bounded for every V (see lindley).",
         correct="Add V Phi_1(x_1)/(T delta) and ask for eta <= 2/alpha_t; or Lindley's bound, which needs neither.",
         conventions="D without a term at t = 1, or Phi_0 := 0 (form zero_start).",
-        proof="DPP_t(x_t) <= DPP_t(x_{t-1}) where every increment at x_{t-1} is -delta, and Lemma 1: delta Qbar[t-1] <= "
-        "V [Phi_t(x_{t-1}) - Phi_t(x_t)] + Delta_t - drift. Telescope; for sum weights divide by t-1 first and sum by "
-        "parts with decreasing weights.",
+        proof="DPP_t(x_t) <= DPP_t(x_{t-1}), where every increment at x_{t-1} is -delta, and Lemma 1: delta Qbar[t-1] "
+        "<= V [Phi_t(x_{t-1}) - Phi_t(x_t)] + Delta_t - drift. Telescope; for sum weights divide by t-1 first and sum "
+        "by parts with decreasing weights.",
         terms={
             "variation": "the loss changes between tasks",
             "residual": "Delta_t of Lemma 1",
