@@ -12,13 +12,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..errors import ColdError
-from ..report import build_report, make_server, read_outcomes, run_checks
-from ..report.claims import FAILED, verdicts_of
+from ..report import Outcomes, build_report, make_server, read_outcomes, run_checks, store_outcomes
+from ..report.claims import verdicts_of
+from ..report.outcomes import FAILED, place
 from ..report.server import address_of
 from ..store import write_atomically
 from . import options as o
-
-FileOption = Annotated[Path, typer.Option("--file", help="The report to show.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -28,44 +27,77 @@ def add_to(app: typer.Typer) -> None:
 
 def write_report(
     out: Annotated[Path, typer.Option("--out", help="The HTML file to write.")] = Path("report.html"),
-    results: Annotated[Path, typer.Option("--results", help="Folder of stored results.")] = Path("results"),
-    figures: Annotated[Path, typer.Option("--figures", help="Folder of figures (PNG, README.md).")] = Path("figures"),
-    outcomes: Annotated[
-        Path | None, typer.Option("--outcomes", help="Stored output of 'check --json'; without it the claims run now.")
+    results: Annotated[
+        Path | None, typer.Option("--results", help="Folder of stored results; without it: results.")
     ] = None,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", help="Folder of pictures; without it: figures, if there.")
+    ] = None,
+    outcomes: Annotated[
+        Path | None, typer.Option("--outcomes", help="Verdicts to show: what 'check --json' printed.")
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Check every claim now, and store the verdicts.")] = False,
     as_json: o.JsonOption = False,
 ) -> None:
     """Write one HTML file with verdicts, figures and an explorer. It needs no network.
 
-    Example: [bold]coldtheory report --out report.html && coldtheory serve[/]
+    The verdicts are the stored ones; where none are stored, and with --check, every claim is checked first.
+
+    Example: [bold]coldtheory report --check && coldtheory serve[/]
     """
     if out.is_dir():
         raise ColdError(f"{out} is a folder; name the file to write, such as {out / 'report.html'}")
-    if outcomes is not None:
-        rows = read_outcomes(outcomes)
-    else:
-        with Console(stderr=True).status("checking the claims"):
-            rows = run_checks()
-    page = build_report(rows, results=results, figures=figures).encode()
+    if check and outcomes is not None:
+        raise ColdError("--check finds the verdicts and --outcomes reads them: give one of the two")
+    if results is not None and not results.is_dir():
+        raise ColdError(f"there is no folder {results}; give --results a folder that 'coldtheory sweep-V' wrote")
+    folder = results or Path("results")
+    pictures = figures or (Path("figures") if Path("figures").is_dir() else None)
+    found = read_outcomes(outcomes) if outcomes is not None else _verdicts(place(folder), check)
+    page = build_report(found, results=folder, figures=pictures).encode()
     write_atomically(out, page)
-    verdicts = dict(verdicts_of(rows))
-    changed = [row["id"] for row in rows if row.get("changed")]
-    if as_json:
-        about = {"file": str(out), "bytes": len(page), "claims": len(rows), "verdicts": verdicts, "changed": changed}
-        typer.echo(json.dumps(about))
-    else:
-        counts = ", ".join(f"{count} {name}" for name, count in verdicts.items())
-        Console().print(f"wrote {escape(str(out))} ({len(page) / 1e6:.2f} MB), {len(rows)} claims: {counts}")
-        if changed:
-            Console().print(f"[yellow]not as recorded:[/] {escape(', '.join(changed))}")
-    if FAILED in verdicts:
+    _tell(found, out, len(page), as_json=as_json)
+    if any(row["verdict"] == FAILED for row in found.rows):
         raise typer.Exit(1)
 
 
+def _verdicts(path: Path, check: bool) -> Outcomes:
+    """The stored ones, or found now and stored."""
+    if path.is_file() and not check:
+        return read_outcomes(path)
+    with Console(stderr=True).status("checking the claims") as status:
+        found = run_checks(lambda done, all_: status.update(f"checking the claims: {done} of {all_}"))
+    store_outcomes(found, path)
+    return found
+
+
+def _tell(found: Outcomes, out: Path, size: int, *, as_json: bool) -> None:
+    verdicts = dict(verdicts_of(found.rows))
+    changed = [row["id"] for row in found.rows if row.get("changed")]
+    if as_json:
+        about = {
+            "file": str(out), "bytes": size, "claims": len(found.rows), "verdicts": verdicts, "changed": changed,
+            "verdicts_provenance": found.origin, "verdicts_current": found.current, "missing": list(found.missing),
+        }  # fmt: skip
+        typer.echo(json.dumps(about))
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    counts = ", ".join(f"{count} {name}" for name, count in verdicts.items())
+    console.print(f"wrote {escape(str(out))} ({size / 1e6:.2f} MB), {len(found.rows)} claims: {counts}")
+    if changed:
+        console.print(f"[yellow]not as recorded:[/] {escape(', '.join(changed))}")
+    if found.current is False:
+        when = f" ({found.origin['time']})" if found.origin else ""
+        console.print(f"[yellow]the code has changed since the verdicts were found{escape(when)};[/] --check finds them again")
+    if found.missing:
+        console.print(f"[yellow]not among the verdicts:[/] {len(found.missing)} claims of this version")
+
+
 def serve(
-    file: FileOption = Path("report.html"),
+    file: Annotated[Path, typer.Option("--file", help="The report to show.")] = Path("report.html"),
     port: Annotated[int, typer.Option("--port", help="Port on 127.0.0.1; 0 takes a free one.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser too.")] = True,
+    as_json: o.JsonOption = False,
 ) -> None:
     """Show the report in a browser, on this machine only, until Ctrl-C.
 
@@ -73,10 +105,10 @@ def serve(
     """
     with make_server(file, port) as server:
         address = address_of(server)
-        typer.echo(f"{file} is at {address} (Ctrl-C ends it)")
+        typer.echo(json.dumps({"file": str(file), "address": address}) if as_json else f"{file} is at {address} (Ctrl-C ends it)")
         if browser:
             webbrowser.open(address)
         try:
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
-            typer.echo("stopped")
+            typer.echo("stopped", err=True)

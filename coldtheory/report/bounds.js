@@ -1,51 +1,50 @@
 "use strict";
-// The bounds of the theory on one run of simulator.js, next to what was measured (L = l = 1).
-// D_Phi and r are read off the run: the losses' change at the models, and the largest |x_t - a_k|.
+// The bounds of the theory on one run of simulator.js, next to what was measured (L = l = 1). Each is one form of a
+// statement of coldtheory.bounds, named by `form`. D, r and the conflicts are read off the models of the run.
 
 function boundsOf(optima, run, settings) {
   const { T } = run;
   const { V, delta, reference, weights } = settings;
   const first = reference === "previous";
-  const gain = (t) => (weights === "mean" ? 1 : weights === "sum" ? t : 0);
   const s = summaryOf(run);
-  const { weighted, plain, r2 } = conflicts(optima, run, weights, gain);
-  let variation = 0, Delta = 0, queues = 0, rho = 0;
-  for (let t = 0; t < T; t++) {
-    if (t > 0) variation += 0.5 * Math.abs(run.before[t] - run.after[t - 1]);
-    Delta += gain(t) * run.Delta[t];
-    queues += gain(t) * run.Qbar[t];
-    rho += (weights === "sum" && !first ? t : 1) * plain[t];
-  }
+  const sums = sumsOf(optima, run, weights, first);
   const eta = Math.min(...run.eta);
+  const over = 2 / eta; // 2/eta of Theorem 3, and its exact form for the sharper one
+  const exact = s.etaAlpha < 2 ? 1 / (eta * (1 - 0.5 * s.etaAlpha)) : NaN;
+  const start = 0.5 * run.before[0], end = 0.5 * run.after[T - 1];
   const lyapunov = run.lyapunov[T] * (weights === "sum" ? Math.max(T - 1, 1) : 1);
-  const drop = 0.5 * V * (run.before[0] - run.after[T - 1]) + V * variation;
-  const sharp = (2 / eta) * (drop + Delta - lyapunov - delta * queues) + 2 * V * weighted;
-  const start = (run.before[0] + 2 * variation) / (T * V * eta);
-  const drives = weights !== "none" ? null : "the queues do not drive the model";
-  const step = s.etaAlpha <= 1 + 1e-12 ? null : "needs η ≤ 1/α_t at every task";
-  const case1 = first ? null : "needs the previous model as reference";
+  const inside = V * (start - end + sums.variation) + sums.Delta - lyapunov - delta * sums.queues - sums.ageing;
   const lost = run.diverged ? "the run diverged" : null;
+  const drives = weights !== "none" ? null : "the queues do not drive the model";
+  const case1 = first ? null : "needs the previous model as reference";
+  const above = (limit, ok) => (ok ? null : `needs η ${limit}/αₜ at every task`);
   return {
-    D: variation / T,
-    r: Math.sqrt(r2),
+    D: sums.variation / T,
+    r: Math.sqrt(sums.r2),
     list: [
       {
-        id: "thm3", name: "Theorem 3", of: "average gradient before", measured: s.before,
-        bound: start + (r2 / (T * V)) * rho + (r2 / (eta * T * V * V)) * queues,
-        missing: lost || drives || step,
+        id: "thm3", form: "thm3 trajectory", name: "Theorem 3", of: "average gradient² before", measured: s.before,
+        bound: ((over / V) * (start + sums.variation) + (sums.r2 / V) * sums.capped +
+          (0.5 * over * sums.r2 * sums.queues) / (V * V)) / T,
+        missing: lost || drives || above("≤ 1", s.etaAlpha <= 1 + 1e-12),
       },
       {
-        id: "thm3s", name: "Theorem 3′, sharper", of: "average gradient before", measured: s.before,
-        bound: sharp / (T * V * V), missing: lost || case1 || drives || step,
+        id: "thm3_sharp", form: "thm3_sharp sharp", name: "Theorem 3′, sharper", of: "average gradient² before",
+        measured: s.before, bound: ((exact * inside) / (V * V) + (2 / V) * sums.weighted) / T,
+        missing: lost || case1 || drives || above("< 2", s.etaAlpha < 2),
       },
       {
-        id: "thm4", name: "Theorem 4, corrected", of: "average queue", measured: s.Qbar,
-        bound: (V * variation + 0.5 * V * run.after[0]) / (T * delta) + s.Delta / delta,
-        missing: lost || case1 || drives || (s.etaAlpha <= 2 + 1e-12 ? null : "needs η ≤ 2/α_t at every task"),
+        id: "thm4", form: "thm4 trajectory", name: "Theorem 4, corrected", of: "average queue", measured: s.Qbar,
+        bound: (V * (sums.variation + 0.5 * run.after[0]) + s.Delta * T) / (T * delta),
+        missing: lost || case1 || drives || above("≤ 2", s.etaAlpha <= 2 + 1e-12),
       },
       {
-        id: "lindley", name: first ? "Every queue, r²l/2" : "Every queue, (T−1)r²l/2", of: "largest queue",
-        measured: s.Qmax, bound: 0.5 * r2 * (first ? 1 : Math.max(T - 1, 1)), missing: lost,
+        id: "by_lindley", form: "thm4 by_lindley", name: "Lindley", of: "average queue", measured: s.Qbar,
+        bound: sums.rise / T, missing: lost || case1,
+      },
+      {
+        id: "largest", form: first ? "lindley corrected" : "lindley a_priori", name: first ? "Lindley" : "(T−1) r²/2",
+        of: "largest queue", measured: s.Qmax, bound: first ? sums.highest : 0.5 * sums.r2 * (T - 1), missing: lost,
       },
     ],
   };
@@ -62,31 +61,54 @@ function summaryOf(run) {
   };
 }
 
-// sum_t sum_{k<t} beta_k max(0, -<grad Phi_t, grad hatPhi_k>(x_{t-1})), the same a task with beta_k = 1, and r^2.
-function conflicts(optima, run, weights, gain) {
-  const { T, d, w, Q } = run;
-  const plain = new Float64Array(T);
-  const g = new Float64Array(d);
-  let weighted = 0, r2 = 0;
+// The sums over t (and k < t) that the bounds are made of. Here t counts from 0, so that t is the number of past tasks.
+function sumsOf(optima, run, weights, first) {
+  const { T } = run;
+  const gain = (t) => (weights === "mean" ? 1 : weights === "sum" ? t : 0);
+  const sums = { variation: 0, Delta: 0, queues: 0, ageing: 0, capped: 0, weighted: 0, rise: 0, highest: 0, r2: 0 };
+  const lowest = new Float64Array(T).fill(Infinity); // of each past loss since its own task
   for (let t = 0; t <= T; t++) {
-    const now = Math.min(t, T - 1);
-    for (let i = 0; i < d; i++) g[i] = w[t * d + i] - optima[now * d + i];
-    const share = gain(now) / Math.max(now, 1);
-    for (let k = 0; k < T; k++) {
-      let inner = 0, square = 0;
-      for (let i = 0; i < d; i++) {
-        const gap = w[t * d + i] - optima[k * d + i];
-        inner += g[i] * gap;
-        square += gap * gap;
-      }
-      if (square > r2) r2 = square;
-      if (k < t && t < T && inner < 0) {
-        plain[t] -= inner;
-        weighted -= share * Q[t * T + k] * inner;
-      }
-    }
+    const past = Math.max(t, 1), share = gain(t) / past, oldest = Math.max(t - 1, 0);
+    const seen = lookBack(optima, run, t, lowest);
+    sums.r2 = Math.max(sums.r2, 2 * seen.farthest);
+    sums.highest = Math.max(sums.highest, seen.highest);
+    if (t === T) break;
+    if (t > 0) sums.variation += 0.5 * Math.abs(run.before[t] - run.after[t - 1]);
+    sums.Delta += gain(t) * run.Delta[t];
+    sums.queues += gain(t) * run.Qbar[t];
+    if (weights === "mean") sums.ageing += run.lyapunov[t] / past;
+    sums.capped += (first ? Math.min(oldest, 1) : oldest) * share * seen.conflict;
+    sums.weighted += share * seen.weighted;
+    sums.rise += seen.rise / past;
   }
-  return { weighted, plain, r2 };
+  return sums;
+}
+
+// At the model x_t: how far the optima are, how the next task's gradient meets those of the past, and how far each
+// past loss is above its lowest value since its task.
+function lookBack(optima, run, t, lowest) {
+  const { T, d, w, Q } = run;
+  const seen = { farthest: 0, conflict: 0, weighted: 0, rise: 0, highest: 0 };
+  const x = t * d, next = Math.min(t, T - 1) * d;
+  for (let k = 0; k < T; k++) {
+    let inner = 0, loss = 0;
+    for (let i = 0; i < d; i++) {
+      const gap = w[x + i] - optima[k * d + i];
+      inner += (w[x + i] - optima[next + i]) * gap;
+      loss += gap * gap;
+    }
+    loss *= 0.5;
+    if (loss > seen.farthest) seen.farthest = loss;
+    if (k >= t) continue;
+    if (inner < 0) {
+      seen.conflict -= inner;
+      seen.weighted -= Q[t * T + k] * inner;
+    }
+    if (loss < lowest[k]) lowest[k] = loss;
+    seen.rise += loss - lowest[k];
+    seen.highest = Math.max(seen.highest, loss - lowest[k]);
+  }
+  return seen;
 }
 
 if (typeof module !== "undefined") module.exports = { boundsOf, summaryOf };

@@ -13,60 +13,64 @@ from string import Template
 from typing import Any
 
 from .. import __version__
-from ..bounds import STATEMENTS, Statement
+from ..bounds import STATEMENTS
 from ..errors import ColdError
 from ..provenance import provenance
 from ..store import read_rows, row_files
 from . import claims as c
 from .gallery import figure_cards
+from .outcomes import Outcomes
 from .statements import latex_by_label, model_formulas, statement_cards
-from .streams import D, SEEDS, embedded_streams
+from .streams import SEEDS, D, embedded_streams
 
 _STYLES = ("style.css", "explorer.css")
 _SCRIPTS = (
     "simulator.js", "bounds.js", "charts.js", "heatmap.js", "readout.js", "page.js", "explorer.js", "main.js",
 )  # fmt: skip
 _SLIDERS = (
-    ("V", "V", "weight of the task at hand"),
+    ("V", "V", "weight of the task"),
     ("delta", "δ", "tolerance"),
     ("eta", "η", "step size"),
     ("steps", "J", "steps a task"),
     ("T", "T", "tasks"),
 )
+_NOWHERE = "form-action 'none'; base-uri 'none'"
 _COMMANDS = (
-    ("coldtheory check", "checks every claim of the table above"),
+    ("coldtheory check", "checks every claim"),
     ("coldtheory check --explain thm3", "one statement with its proof, in the terminal"),
     ("coldtheory sweep-V --regime all", "the runs behind the theory figures; stored in results/"),
     ("coldtheory simulate --regime high --V 200", "one run; the explorer prints the command of its own"),
     ("coldtheory plot all", "draws the figures from stored results"),
-    ("coldtheory report", "writes this page"),
+    ("coldtheory report --check", "checks every claim and writes this page"),
     ("coldtheory serve", "opens it on this machine only"),
 )
+_NO_FIGURES = "<p>No pictures yet; <code>coldtheory plot all --run</code> draws them.</p>"
 _RESULT_KEYS = ("regime", "T", "d", "V", "eta", "delta", "steps", "reference", "weights", "solver")
 
 
-def build_report(rows: Sequence[c.Row], *, results: Path, figures: Path) -> str:
-    """The whole page from outcomes (see `claims`), a folder of stored results and a folder of figures."""
+def build_report(outcomes: Outcomes, *, results: Path, figures: Path | None) -> str:
+    """The whole page from outcomes, a folder of stored results and a folder of figures (None: no figures)."""
     origin = provenance()
     statements = list(STATEMENTS.values())
     script = _script()
-    pictures = figure_cards(figures)
+    pictures = figure_cards(figures) if figures is not None else ""
     page = Template(_file("page.html"))
     return page.substitute(
         policy=_policy(script),
         version=escape(__version__),
         css="".join(_file(name) for name in _STYLES),
-        facts=_facts(origin, rows),
-        chips=c.verdict_buttons(rows),
-        sections=c.section_options(rows),
-        claims=c.verdict_table(rows, latex_by_label(statements)),
+        facts=_facts(origin, outcomes),
+        share=c.verdict_share(outcomes.rows),
+        chips=c.verdict_buttons(outcomes.rows),
+        sections=c.section_options(outcomes.rows),
+        checked=_checked(outcomes),
+        claims=c.verdict_table(outcomes.rows, latex_by_label(statements)),
         d=D,
         model=model_formulas(),
         sliders="".join(_slider(*slider) for slider in _SLIDERS),
         seeds="".join(f"<option>{seed}</option>" for seed in SEEDS),
-        statements=_statements_part(statements),
-        statements_link='<a href="#statements">Statements</a>' if statements else "",
-        figures=f'<div class="gallery">{pictures}</div>' if pictures else _no_figures(figures),
+        statements=statement_cards(statements),
+        figures=f'<div class="gallery">{pictures}</div>' if pictures else _NO_FIGURES,
         commands="".join(f"<dt><code>{escape(line)}</code></dt><dd>{escape(what)}</dd>" for line, what in _COMMANDS),
         results=_results(results),
         footer=f"Made by coldtheory {escape(__version__)}, {escape(_when(origin))}.",
@@ -95,23 +99,45 @@ def _script() -> str:
 def _policy(script: str) -> str:
     """Nothing may be fetched, and only this very script may run."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; {_NOWHERE}"
 
 
-def _facts(origin: dict[str, Any], rows: Sequence[c.Row]) -> str:
-    commit = "not a checkout"
-    if origin["commit"]:
-        commit = f"<code>{escape(origin['commit'][:10])}</code>" + (" with local changes" if origin["changed"] else "")
-    packages = [f"{name} {version}" for name, version in origin["packages"].items() if version and name != "cold-continual"]
-    verdicts = ", ".join(f"{count} {name}" for name, count in c.verdicts_of(rows))
+def _facts(origin: dict[str, Any], outcomes: Outcomes) -> str:
+    packages = [f"{name} {version}" for name, version in origin["packages"].items() if version]
     facts = {
-        "Version": f"coldtheory {escape(__version__)}",
-        "Commit": commit,
-        "Made": escape(_when(origin)),
+        "Page written": f"{escape(_when(origin))}, {_commit(origin)}",
+        "Verdicts found": _found(outcomes),
         "Environment": escape(", ".join([f"Python {origin['python']}", *packages, origin["machine"]])),
-        "Claims": escape(f"{len(rows)}: {verdicts}" if rows else "none"),
     }
     return "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.items())
+
+
+def _commit(origin: dict[str, Any]) -> str:
+    if not origin["commit"]:
+        return "not in a checkout"
+    changed = " with local changes" if origin["changed"] else ""
+    return f"commit <code>{escape(origin['commit'][:10])}</code>{changed}"
+
+
+def _found(outcomes: Outcomes) -> str:
+    if not outcomes.rows:
+        return "none"
+    if outcomes.origin is None:
+        return "time and commit not recorded"
+    return f"{escape(_when(outcomes.origin))}, {_commit(outcomes.origin)}"
+
+
+def _checked(outcomes: Outcomes) -> str:
+    """When and by what the verdicts were found, and a warning where that is not the code that wrote the page."""
+    notes = []
+    if outcomes.current is False:
+        notes.append("The code has changed since; <code>coldtheory report --check</code> finds them again.")
+    if outcomes.current is None and outcomes.rows:
+        notes.append("Their file does not tell whether the code has changed since.")
+    if outcomes.missing:
+        notes.append(f"{len(outcomes.missing)} claims of this version are not among them.")
+    warning = f'<p class="warning">{" ".join(notes)}</p>' if notes else ""
+    return f'<p class="faint">Found: {_found(outcomes)}.</p>{warning}'
 
 
 def _when(origin: dict[str, Any]) -> str:
@@ -120,24 +146,10 @@ def _when(origin: dict[str, Any]) -> str:
 
 def _slider(name: str, symbol: str, meaning: str) -> str:
     return (
-        f'<div class="range"><div><label for="{name}">{symbol} <small>{meaning}</small></label>'
+        f'<div class="range" id="{name}-range"><div><label for="{name}">{symbol} <small>{meaning}</small></label>'
         f'<input type="text" inputmode="decimal" id="{name}-number" aria-label="{symbol}, {meaning}, as a number"'
         f' autocomplete="off"></div><input type="range" id="{name}"></div>'
     )
-
-
-def _statements_part(statements: Sequence[Statement]) -> str:
-    if not statements:
-        return ""
-    return (
-        '<section id="statements" aria-labelledby="h-statements"><h2 id="h-statements">Statements</h2>'
-        "<p>The theory’s statements in the form that is true, with what the paper prints and why.</p>"
-        f"{statement_cards(statements)}</section>"
-    )
-
-
-def _no_figures(folder: Path) -> str:
-    return f"<p>No pictures in <code>{escape(folder.name)}/</code> yet; <code>coldtheory plot all</code> draws them.</p>"
 
 
 def _results(folder: Path) -> str:
@@ -152,7 +164,8 @@ def _results(folder: Path) -> str:
         seeds = len({row.get("seed") for row in rows})
         lines.append(f'<tr><th scope="row">{escape(path.stem)}</th>{cells}<td>{seeds}</td><td>{len(rows)}</td></tr>')
     if not lines:
-        return f"<p>No stored results in <code>{escape(folder.name)}/</code>; <code>coldtheory sweep-V</code> makes some.</p>"
+        name = f"<code>{escape(folder.name)}/</code>"
+        return f"<p>No stored results in {name}; <code>coldtheory sweep-V</code> makes some.</p>"
     heads = "".join(f'<th scope="col">{name}</th>' for name in ("name", *_RESULT_KEYS, "seeds", "runs"))
     return (
         '<div class="table" tabindex="0" role="region" aria-label="Stored results">'

@@ -2,67 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
-from pathlib import Path
-from typing import Any
 
-from ..errors import ColdError
-from .mathml import formula, paragraphs, typeset
+from .mathml import paragraphs, scrolled, typeset
+from .outcomes import FAILED, FROM_CLAIM, NEEDED, Row
 
-Row = dict[str, Any]
-
-FAILED = "check failed"
 _ORDER = ("holds", "holds with correction", "false", "not applicable", "not reproducible here", FAILED)
-_NEEDED = ("id", "verdict", "evidence")
-_FROM_CLAIM = ("label", "section", "statement", "explain")
-
-
-def run_checks() -> list[Row]:
-    """Every claim of the paper, checked now. A check that breaks becomes a row that says so."""
-    from paper_checks.base import all_claims, run_claim  # noqa: PLC0415 - imports every check
-
-    rows = []
-    for claim in all_claims():
-        try:
-            row = run_claim(claim).as_json()
-        except Exception as error:
-            row = {name: getattr(claim, name) for name in ("id", "label", "section", "statement", "recorded")}
-            row |= {"verdict": FAILED, "margin": None, "evidence": f"{type(error).__name__}: {error}", "changed": True}
-        rows.append({"explain": claim.explain, **row})
-    return rows
-
-
-def read_outcomes(path: Path) -> list[Row]:
-    """Outcomes that were stored as JSON: a list of them, or an object that holds the list."""
-    remedy = "make it with 'coldtheory check --json > outcomes.json'"
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
-    except ValueError:
-        raise ColdError(f"{path} is not JSON; {remedy}") from None
-    if isinstance(content, dict):
-        content = next((content[key] for key in ("outcomes", "claims") if key in content), None)
-    if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
-        raise ColdError(f"{path} holds no list of outcomes; {remedy}")
-    for row in content:
-        missing = [key for key in _NEEDED if not isinstance(row.get(key), str)]
-        if missing:
-            raise ColdError(f"an outcome in {path} has no {missing[0]!r}; {remedy}")
-    return completed(content)
-
-
-def completed(rows: Iterable[Row]) -> list[Row]:
-    """What stored outcomes leave out (the explanation, at least) the claims of this version give by id."""
-    from paper_checks.base import all_claims  # noqa: PLC0415 - imports every check
-
-    known = {claim.id: claim for claim in all_claims()}
-    return [{key: getattr(known.get(row["id"]), key, "") for key in _FROM_CLAIM} | row for row in rows]
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def verdicts_of(rows: Sequence[Row]) -> list[tuple[str, int]]:
@@ -70,6 +20,15 @@ def verdicts_of(rows: Sequence[Row]) -> list[tuple[str, int]]:
     counts = Counter(row["verdict"] for row in rows)
     order = [*(name for name in _ORDER if name in counts), *sorted(set(counts) - set(_ORDER))]
     return [(name, counts[name]) for name in order]
+
+
+def verdict_share(rows: Sequence[Row]) -> str:
+    """A bar of all verdicts, and their numbers below it."""
+    counts = verdicts_of(rows)
+    parts = "".join(f'<span class="{kind(name)}" style="flex-grow:{count}"></span>' for name, count in counts)
+    told = "".join(f'<span class="badge {kind(name)}">{count} {escape(name)}</span>' for name, count in counts)
+    claims = f'<a href="#verdicts">{len(rows)} claims</a>'
+    return f'<div class="share" aria-hidden="true">{parts}</div><p class="tally">{claims}{told}</p>'
 
 
 def verdict_buttons(rows: Sequence[Row]) -> str:
@@ -85,12 +44,12 @@ def section_options(rows: Sequence[Row]) -> str:
     return "".join(f"<option>{escape(name)}</option>" for name in sections)
 
 
-def verdict_table(rows: Sequence[Row], latex: Mapping[str, str]) -> str:
-    """One table body a claim: a row of numbers, and below it, folded, statement and explanation.
+def verdict_table(rows: Sequence[Row], latex: Mapping[str, tuple[str, str]]) -> str:
+    """One table row a claim: its verdict and margin, and the statement with its explanation folded below it.
 
-    `latex` holds the formulas of the statements by the paper's label.
+    `latex` gives, by the paper's label, the id and the formula of the statement that has it.
     """
-    return "\n".join(_body(row, latex.get(row["label"], "")) for row in rows)
+    return "\n".join(_row(row, latex.get(row["label"])) for row in rows)
 
 
 def kind(verdict: str) -> str:
@@ -99,33 +58,39 @@ def kind(verdict: str) -> str:
 
 
 def short(value: object) -> str:
-    """A margin in few characters: +0.0419, -200, 1.2e-5 written with a real minus sign; a dash for none."""
+    """A margin in few characters: +0.0419, −200, +1.2·10⁻⁵; a dash for none.
+
+    >>> short(-1.234e-5), short(200), short(None)
+    ('−1.23·10⁻⁵', '+200', '–')
+    """
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
         return "–"
-    text = re.sub(r"e([+-])0+", r"e\1", f"{value:+.3g}" if value else "0")
-    return text.replace("-", "−")
+    digits, _, power = (f"{value:+.3g}" if value else "0").partition("e")
+    raised = f"·10{str(int(power)).translate(_RAISED)}" if power else ""
+    return digits.replace("-", "−") + raised
 
 
-def _body(row: Row, latex: str) -> str:
+def _row(row: Row, statement: tuple[str, str] | None) -> str:
     recorded, verdict = row.get("recorded"), row["verdict"]
     was = f'<small class="was">recorded: {escape(str(recorded))}</small>' if recorded and recorded != verdict else ""
-    margin = short(row.get("margin"))
     exact = "" if row.get("margin") is None else f' title="{escape(str(row["margin"]))}"'
-    words = " ".join(str(row.get(key) or "") for key in (*_NEEDED, *_FROM_CLAIM))
-    shown = formula(latex, block=True) if latex else ""
+    words = " ".join(str(row.get(key) or "") for key in (*NEEDED, *FROM_CLAIM))
     return (
-        f'<tbody class="claim" id="claim-{escape(row["id"])}" data-verdict="{escape(verdict)}"'
+        f'<tr class="claim" id="claim-{escape(row["id"])}" data-verdict="{escape(verdict)}"'
         f' data-section="{escape(row["section"])}" data-text="{escape(" ".join(words.lower().split()))}">'
-        f'<tr><th scope="row" data-name="id">{escape(row["id"])}</th>'
-        f'<td data-name="verdict"><span class="badge {kind(verdict)}">{escape(verdict)}</span>{was}</td>'
-        f'<td data-name="margin" class="number"{exact}>{margin}</td>'
-        f'<td data-name="evidence">{typeset(row["evidence"])}</td>'
-        f'<td data-name="paper label"><code>{escape(row["label"])}</code></td></tr>'
-        f'<tr class="more"><td colspan="5"><details><summary>{typeset(row["statement"])}</summary>'
-        f'<div class="explain">{_scroll(shown)}{paragraphs(row.get("explain") or "")}'
-        f'<p class="meta">Section: {escape(row["section"])}</p></div></details></td></tr></tbody>'
+        f'<th scope="row">{escape(row["id"])} <code>{escape(row["label"])}</code></th>'
+        f'<td class="verdict"><span class="badge {kind(verdict)}">{escape(verdict)}</span>{was}</td>'
+        f'<td class="number"{exact}>{short(row.get("margin"))}</td>'
+        f"<td><details><summary>{typeset(row['statement'] or row['id'])}</summary>"
+        f'<div class="explain">{_explanation(row, statement)}</div></details>'
+        f'<p class="evidence"><b>Found:</b> {typeset(row["evidence"])}</p></td></tr>'
     )
 
 
-def _scroll(math: str) -> str:
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="formula">{math}</div>' if math else ""
+def _explanation(row: Row, statement: tuple[str, str] | None) -> str:
+    meta = f"Section: {escape(row['section'])}" if row["section"] else ""
+    if statement is None:
+        return f'{paragraphs(row["explain"] or "")}<p class="meta">{meta}</p>'
+    name, latex = statement
+    meta += f' · <a href="#statement-{escape(name)}">the statement, its correct form and proof</a>'
+    return f'{scrolled(latex)}{paragraphs(row["explain"] or "")}<p class="meta">{meta}</p>'

@@ -2,7 +2,7 @@
 // The explorer: controls on one side, a simulation and its pictures on the other.
 
 const CURVE = [1, 2, 5, 10, 20, 35, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 5000];
-const LABELLED = new Set([1, 10, 100, 1000]);
+const LABELLED = new Set([10, 50, 200, 1000, 5000]);
 const SLIDERS = {
   V: { low: 0, high: 3.7, log: true }, delta: { low: -9, high: 1, log: true }, eta: { low: -5, high: -2, log: true },
   steps: { low: 1, high: 10 }, T: { low: 2, high: 150 },
@@ -11,6 +11,7 @@ const LIMITS = { V: [1e-6, 1e9], delta: [1e-15, 1e6], eta: [1e-12, 10], steps: [
 const PRESETS = {
   paper: { regime: "high", V: 200, eta: 4e-4, delta: 4e-7, steps: 3, reference: "previous", weights: "mean", T: 150 },
   conflict: { regime: "conflict", V: 50, eta: 4e-4, delta: 4e-7, steps: 3, reference: "best", weights: "mean", T: 150 },
+  wild: { regime: "high", V: 3000, eta: 9e-4, delta: 4e-7, steps: 3, reference: "previous", weights: "mean", T: 150 },
   tight: { regime: "conflict", V: 200, eta: null, delta: 0.01, steps: 1, reference: "previous", weights: "mean", T: 150 },
 };
 
@@ -22,6 +23,7 @@ function startExplorer() {
   );
   const state = { ...PRESETS.paper, seed: data.seeds[0], log: false, cursor: null };
   const byId = (id) => document.getElementById(id);
+  const readable = ["plot-gradient", "plot-queue", "plot-mean"].map(byId);
   let curve = { key: "", points: [] };
   let waiting = 0, redraws = 0, now = null, spoken = 0;
 
@@ -42,21 +44,35 @@ function startExplorer() {
 
   function draw() {
     const { run, summary, bounds } = now;
-    const series = [{ values: run.before, css: "c-before" }, { values: run.after, css: "c-after" }];
-    const onSeries = seriesChart(byId("plot-gradient"), series, state.T, "‖∇Φₜ‖²", state.cursor);
-    byId("plot-gradient").taskAt = onSeries;
-    const { box, taskAt } = heatmapFrame(byId("plot-queue"), state.T, state.cursor);
-    byId("plot-queue").taskAt = taskAt;
-    placeCanvas(byId("heat"), box);
-    drawHeatmap(byId("heat"), run, summary.Qmax, state.log);
-    byId("bar-low").textContent = state.log ? `≤ ${short(summary.Qmax * 1e-4)}` : "0";
-    byId("bar-high").textContent = short(summary.Qmax);
+    if (run.diverged) drawNothing(run);
+    else drawRun(run, summary);
     const here = { V: state.V, queue: summary.Qbar, gradient: summary.before, diverged: run.diverged };
     tradeoffChart(byId("plot-tradeoff"), curve.points, here);
     boundsChart(byId("plot-bounds"), bounds.list);
     showNumbers(now, state);
-    showCursor(run, state);
+    showCursor(run, state, readable);
     if (byId("numbers").open) showTable(run);
+  }
+
+  function drawRun(run, summary) {
+    const series = [{ values: run.before, css: "c-before" }, { values: run.after, css: "c-after" }];
+    seriesChart(byId("plot-gradient"), series, state.T, "‖∇Φₜ‖²", state.cursor);
+    const box = heatmapFrame(byId("plot-queue"), state.T, state.cursor);
+    placeCanvas(byId("heat"), box);
+    drawHeatmap(byId("heat"), run, summary.Qmax, state.log);
+    const means = [{ values: run.Qbar, css: "c-queue" }];
+    seriesChart(byId("plot-mean"), means, state.T, "mean queue Q̄[t−1]", state.cursor, { height: 190, log: false });
+    byId("bar-low").textContent = state.log ? `≤ ${short(summary.Qmax * 1e-4, 2)}` : "0";
+    byId("bar-high").textContent = short(summary.Qmax);
+  }
+
+  function drawNothing(run) {
+    const words = `diverged at task ${run.lostAt}`;
+    blankChart(byId("plot-gradient"), 260, words);
+    blankChart(byId("plot-queue"), 260, words);
+    blankChart(byId("plot-mean"), 190, words);
+    drawHeatmap(byId("heat"), emptyRun(1, 1), 0, false);
+    byId("bar-low").textContent = byId("bar-high").textContent = "–";
   }
 
   function redraw(since) {
@@ -70,13 +86,14 @@ function startExplorer() {
       root.dataset.work = end - start;
       root.dataset.latency = end - (since ?? start);
       byId("speed").textContent = `simulated and drawn in ${(end - start).toFixed(0)} ms`;
+      root.now = now;
       clearTimeout(spoken);
       spoken = setTimeout(() => (byId("said").textContent = sentence(now, state)), 400);
     });
   }
 
   connectControls(state, redraw);
-  for (const id of ["plot-gradient", "plot-queue"]) connectCursor(byId(id), state, () => now && draw());
+  for (const plot of readable) connectCursor(plot, state, () => now && !now.run.diverged && draw());
   byId("numbers").addEventListener("toggle", () => now && byId("numbers").open && showTable(now.run));
   colourBar(byId("bar"));
   let width = 0;
@@ -103,6 +120,7 @@ function toPosition(name, value) {
 
 function connectControls(state, redraw) {
   const byId = (id) => document.getElementById(id);
+  byId("settings").addEventListener("submit", (event) => event.preventDefault());
   function show(but) {
     for (const name of Object.keys(SLIDERS)) {
       const slider = byId(name), box = byId(`${name}-number`), value = state[name];
@@ -163,6 +181,7 @@ function connectControls(state, redraw) {
 // Pointing at a chart, or the arrow keys in it, choose a task whose numbers are then shown.
 function connectCursor(svg, state, draw) {
   svg.addEventListener("pointermove", (event) => {
+    if (!svg.taskAt) return;
     state.cursor = svg.taskAt(event.clientX - svg.getBoundingClientRect().left);
     draw();
   });
@@ -171,7 +190,7 @@ function connectCursor(svg, state, draw) {
     draw();
   });
   svg.addEventListener("keydown", (event) => {
-    const by = { ArrowLeft: -1, ArrowRight: 1, PageDown: -10, PageUp: 10, Home: -1e9, End: 1e9 }[event.key];
+    const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10, Home: -1e9, End: 1e9 }[event.key];
     if (event.key !== "Escape" && by === undefined) return;
     event.preventDefault();
     const from = state.cursor ?? (by > 0 ? 0 : state.T + 1);

@@ -13,7 +13,7 @@ from ..errors import ColdError
 from .mathml import typeset
 
 BUDGET = 5_000_000  # bytes of all pictures; base64 makes a third more of it
-_WIDEST = 1600
+_WIDTHS = (1600, 1200, 900, 600)  # pixels, tried in turn until all pictures fit
 _IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<md>[^)\s]+)[^)]*\)|<img[^>]*?src=[\"'](?P<html>[^\"']+)[\"'][^>]*>")
 _COMMAND = re.compile(r"\bcoldtheory [^`\n]+")
 
@@ -27,19 +27,31 @@ class Caption:
 
 def figure_cards(folder: Path) -> str:
     """Every PNG of the folder as a <figure>; nothing if there is none."""
-    pictures = sorted(folder.glob("*.png")) if folder.is_dir() else []
+    if not folder.is_dir():
+        raise ColdError(f"there is no folder {folder}; 'coldtheory plot all --to {folder}' makes it")
+    pictures = sorted(folder.glob("*.png"))
     captions = read_captions(folder / "README.md")
     order = {name: i for i, name in enumerate(captions)}
     pictures.sort(key=lambda path: (order.get(path.name, len(order)), path.name))
     try:
-        contents = [path.read_bytes() for path in pictures]
-    except OSError as error:
+        contents = fitting([path.read_bytes() for path in pictures])
+    except OSError as error:  # unreadable, or no picture at all
         raise ColdError(f"cannot read the figures in {folder}: {error.strerror or error}") from None
-    if sum(map(len, contents)) > BUDGET:
-        contents = [smaller(content, BUDGET // len(contents)) for content in contents]
     return "\n".join(
         _card(path.stem, content, captions.get(path.name)) for path, content in zip(pictures, contents, strict=True)
     )
+
+
+def fitting(contents: list[bytes], budget: int = BUDGET) -> list[bytes]:
+    """The pictures, scaled down only if together they are larger than the page should be."""
+    shrunk = contents
+    for width in _WIDTHS:
+        if sum(map(len, shrunk)) <= budget:
+            return shrunk
+        shrunk = [smaller(content, width) for content in contents]
+    if sum(map(len, shrunk)) > budget:
+        raise ColdError(f"the pictures take more than {budget / 1e6:g} MB even when scaled down; give a smaller --figures")
+    return shrunk
 
 
 def read_captions(readme: Path) -> dict[str, Caption]:
@@ -59,17 +71,16 @@ def read_captions(readme: Path) -> dict[str, Caption]:
     return captions
 
 
-def smaller(png: bytes, limit: int) -> bytes:
-    """The picture with at most 256 colours and a width a screen can show, if that makes it smaller."""
+def smaller(png: bytes, width: int) -> bytes:
+    """The picture with at most 256 colours and no wider than `width`, if that makes it smaller."""
     from PIL import Image  # noqa: PLC0415 - only for a folder of very large pictures
 
-    if len(png) <= limit:
-        return png
     with Image.open(io.BytesIO(png)) as picture:
-        flat = Image.new("RGB", picture.size, "white")
-        flat.paste(picture, mask=picture.getchannel("A") if picture.mode == "RGBA" else None)
-    if flat.width > _WIDEST:
-        flat = flat.resize((_WIDEST, round(flat.height * _WIDEST / flat.width)), Image.Resampling.LANCZOS)
+        solid = picture.convert("RGBA")
+    flat = Image.new("RGB", solid.size, "white")
+    flat.paste(solid, mask=solid.getchannel("A"))
+    if flat.width > width:
+        flat = flat.resize((width, round(flat.height * width / flat.width)), Image.Resampling.LANCZOS)
     out = io.BytesIO()
     flat.quantize(256).save(out, "PNG", optimize=True)
     return min(out.getvalue(), png, key=len)

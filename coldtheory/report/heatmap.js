@@ -36,19 +36,17 @@ function drawHeatmap(canvas, run, largest, log) {
 }
 
 function heatmapFrame(svg, T, cursor) {
-  const side = svg.parentElement.clientWidth;
-  const box = { left: 56, right: side - 14, top: 30, bottom: side - 40 };
-  svg.setAttribute("viewBox", `0 0 ${side} ${side}`);
-  svg.setAttribute("height", side);
-  const x = scale(0.5, T + 0.5, box.left, box.right, false);
-  const y = scale(0.5, T + 0.5, box.bottom, box.top, false);
-  for (const axis of [x, y]) axis.ticks = linearTicks(1, T).filter((v) => v >= 1 && Number.isInteger(v));
-  let inner = axes(box, x, y, "task t", "queue of task k").replace(/<line class="grid"[^>]*>/g, "");
+  const width = svg.parentElement.clientWidth, height = Math.min(width, 480);
+  const box = { ...frame(svg, height), top: 30, bottom: height - 24 };
+  const x = taskScale(T, box.left, box.right, 0.5);
+  const y = taskScale(T, box.bottom, box.top, 0.5);
+  let inner = axes(box, x, y, "", "queue of task k").replace(/<line class="grid"[^>]*>/g, "");
   if (cursor) {
     inner += `<line class="cursor" x1="${x.at(cursor)}" x2="${x.at(cursor)}" y1="${box.top}" y2="${box.bottom}"/>`;
   }
   svg.innerHTML = inner;
-  return { box, taskAt: (px) => Math.min(T, Math.max(1, Math.round(0.5 + ((px - box.left) / (box.right - box.left)) * T))) };
+  svg.taskAt = taskUnder(x, T);
+  return box;
 }
 
 function placeCanvas(canvas, box) {

@@ -1,4 +1,5 @@
 "use strict";
 startTheme();
+startFolds();
 startFilters();
 startExplorer();

@@ -12,17 +12,23 @@ from html import escape
 
 import latex2mathml.converter
 
-_GREEK = "alpha beta delta Delta epsilon eta gamma lambda mu nu Phi rho sigma theta xi".split()
-_ALWAYS = "V Q T J DPP Lyap Qbar".split()  # stand for themselves wherever they are a word
-_INDEXED = "D F M S W a c d e f g h k l m n p r s t u v w x y z".split()  # only with an index or a power
+_GREEK = (
+    "alpha", "beta", "delta", "Delta", "epsilon", "eta", "gamma", "kappa", "lambda", "mu", "nu", "Phi", "rho", "sigma",
+    "theta", "xi",
+)  # fmt: skip
+_ALWAYS = ("V", "Q", "T", "J", "DPP", "Lyap", "Qbar")  # stand for themselves wherever they are a word
+_INDEXED = tuple("DFMRSWacdefghklmnprstuvwxyz")  # only with an index, a star or a power
+_OPERATORS = ("sum", "max", "min", "sup", "inf")  # likewise
 _LABEL = r"(?:alg|app|cor|def|eq|fig|lem|lemm|sec|subsec|supp|tab|thm):\w+"
 _TOKEN = re.compile(
     rf"\$(?P<latex>[^$\n]+)\$|`(?P<code>[^`\n]+)`|(?P<label>\b{_LABEL})"
-    rf"|(?<![\w.:/`^-])(?P<hat>hat)?(?P<name>{'|'.join([*_GREEK, *_ALWAYS, *_INDEXED])})(?P<prime>'?)"
-    r"(?:_(?P<sub>\{[^{}]*\}|\w(?:,\w)?))?(?P<at>\[[\w+*-]{1,7}\])?(?:\^(?P<power>\{[^{}]*\}|\d+|\w))?(?![\w'])"
+    rf"|(?<![\w.:`^-])(?<![a-z]/)(?P<grad>grad +)?(?P<hat>hat)?"
+    rf"(?P<name>{'|'.join([*_GREEK, *_ALWAYS, *_OPERATORS, *_INDEXED])})(?P<prime>'?)(?P<star>\*(?=_))?"
+    r"(?:_(?P<sub>\{[^{}]*\}|hatPhi|Phi|min|max|\w(?:,\w)?))?(?P<late>\*(?=[^\w*]|$))?(?P<at>\[[\w+*-]{1,7}\])?"
+    r"(?:\^(?P<power>\{[^{}]*\}|\d+|\w))?(?![\w'])"
 )
 _POWER = re.compile(r"([\w)\]])\^(\{[^{}]*\}|\d+)")
-_SIGNS = (("<=>", "⇔"), ("<=", "≤"), (">=", "≥"), ("=>", "⇒"), ("->", "→"), ("+-", "±"), ("!=", "≠"))
+_SIGNS = (("<=>", "⇔"), ("<=", "≤"), (">=", "≥"), ("=>", "⇒"), ("->", "→"), ("+-", "±"), ("!=", "≠"), (" - ", " − "))
 _UNSUPPORTED = ((r"\operatorname*", r"\operatorname"), ("{aligned}", "{align*}"), (r"\dfrac", r"\frac"))
 
 
@@ -46,9 +52,9 @@ def typeset(text: str) -> str:
         shown = _token(match)
         if shown is None:
             continue
-        parts += [_prose(text[at : match.start()]), shown]
+        parts += [_prose(text[at : match.start()], after=at > 0), shown]
         at = match.end()
-    return "".join([*parts, _prose(text[at:])])
+    return "".join([*parts, _prose(text[at:], after=at > 0)])
 
 
 def paragraphs(text: str) -> str:
@@ -69,23 +75,36 @@ def _token(match: re.Match[str]) -> str | None:
         return formula(match["latex"])
     if match["code"] or match["label"]:
         return f"<code>{escape(match['code'] or match['label'])}</code>"
-    name, marked = match["name"], match["sub"] or match["at"] or match["power"] or match["hat"]
-    if name in _INDEXED and not marked:
+    name, star = match["name"], match["star"] or (match["late"] if match["sub"] else None)
+    marked = match["sub"] or match["at"] or match["power"] or match["hat"] or star
+    if name in (*_INDEXED, *_OPERATORS) and not marked:
         return None
     symbol = {"Qbar": r"\bar{Q}", "DPP": r"\mathrm{DPP}", "Lyap": r"\mathcal{L}"}.get(name, name)
-    symbol = rf"\{name}" if name in _GREEK else symbol
+    symbol = rf"\{name}" if name in (*_GREEK, *_OPERATORS) else symbol
     symbol = rf"\hat{{{symbol}}}" if match["hat"] else symbol
+    symbol = rf"\nabla {symbol}" if match["grad"] else symbol
     index = f"_{{{_plain(match['sub'])}}}" if match["sub"] else ""
-    power = (["'"] if match["prime"] else []) + ([_plain(match["power"])] if match["power"] else [])
-    return formula(f"{symbol}{index}{'^{' + ' '.join(power) + '}' if power else ''}{match['at'] or ''}")
+    marks = [mark for mark, there in (("'", match["prime"]), ("*", star)) if there]
+    power = marks + ([_plain(match["power"])] if match["power"] else [])
+    shown = formula(f"{symbol}{index}{'^{' + ' '.join(power) + '}' if power else ''}{match['at'] or ''}")
+    return shown + ("*" if match["late"] and not star else "")
 
 
 def _plain(index: str) -> str:
-    inner = index.strip("{}")
-    return inner if len(inner) < 4 or not inner.isalpha() else rf"\mathrm{{{inner}}}"
+    inner = re.sub(r"hatPhi", r"\\hat{\\Phi}", index.strip("{}"))
+    inner = re.sub(r"(?<!\\hat\{\\)\bPhi\b", r"\\Phi", inner).replace("<=", r"\le ").replace("<", r"\lt ")
+    return inner if len(inner) < 3 or not inner.isalpha() else rf"\mathrm{{{inner}}}"
 
 
-def _prose(text: str) -> str:
+def scrolled(latex: str) -> str:
+    """A displayed formula that scrolls by itself where the page is narrow."""
+    shown = formula(latex, block=True)
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="formula">{shown}</div>'
+
+
+def _prose(text: str, *, after: bool) -> str:
+    """Text between symbols; `after` one of them, a hyphen before a number is a minus sign."""
+    text = re.sub(r"^-(?=\d)", "−", text) if after else text
     for written, sign in _SIGNS:
         text = text.replace(written, sign)
     return _POWER.sub(lambda m: f"{m[1]}<sup>{m[2].strip('{}')}</sup>", escape(text, quote=False))

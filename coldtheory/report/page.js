@@ -6,7 +6,7 @@ function startFilters() {
   if (!text) return;
   const section = document.getElementById("section");
   const chips = [...document.querySelectorAll(".chip")];
-  const claims = [...document.querySelectorAll("tbody.claim")];
+  const claims = [...document.querySelectorAll("tr.claim")];
   const count = document.getElementById("count");
 
   function apply() {
@@ -43,7 +43,7 @@ function startFilters() {
     const open = unfold.ariaExpanded !== "true";
     unfold.ariaExpanded = String(open);
     unfold.textContent = open ? "Fold all" : "Unfold all";
-    for (const fold of document.querySelectorAll("tbody.claim details")) fold.open = open;
+    for (const fold of document.querySelectorAll("tr.claim details")) fold.open = open;
   });
   document.addEventListener("keydown", (event) => {
     const typing = event.target.matches("input, select, textarea");
@@ -53,6 +53,16 @@ function startFilters() {
     }
   });
   apply();
+}
+
+// A link to a folded part unfolds it.
+function startFolds() {
+  function unfold() {
+    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (target instanceof HTMLDetailsElement) target.open = true;
+  }
+  addEventListener("hashchange", unfold);
+  unfold();
 }
 
 function startTheme() {

@@ -6,14 +6,14 @@ function showNumbers({ run, summary, bounds }, state) {
     before: summary.before, after: summary.after, Qbar: summary.Qbar, Qmax: summary.Qmax,
     Delta: summary.Delta, D: bounds.D, r: bounds.r, etaAlpha: summary.etaAlpha,
   };
-  for (const [name, value] of Object.entries(numbers)) put(`n-${name}`, value);
+  for (const [name, value] of Object.entries(numbers)) put(`n-${name}`, run.diverged ? null : value);
   document.getElementById("warning").textContent = warning(run, summary);
   const rows = bounds.list.map((b) => {
-    const ratio = b.missing || !(b.measured > 0) ? null : b.bound / b.measured;
+    const ratio = b.measured > 0 ? b.bound / b.measured : null;
     const cells = b.missing
-      ? `<td class="number">${short(b.measured)}</td><td colspan="2" class="note">${b.missing}</td>`
+      ? `<td class="number">${run.diverged ? "–" : short(b.measured)}</td><td colspan="2" class="note">${b.missing}</td>`
       : [b.measured, b.bound, ratio].map((v) => `<td class="number"><data value="${v}">${short(v)}</data></td>`).join("");
-    return `<tr id="b-${b.id}"><th scope="row">${b.name}</th><td>${b.of}</td>${cells}</tr>`;
+    return `<tr id="b-${b.id}" data-form="${b.form}"><th scope="row">${b.name} <small>${b.of}</small></th>${cells}</tr>`;
   });
   document.getElementById("bounds-rows").innerHTML = rows.join("");
   document.getElementById("same-run").textContent = command(state);
@@ -21,13 +21,18 @@ function showNumbers({ run, summary, bounds }, state) {
 
 function put(id, value) {
   const element = document.getElementById(id);
-  element.value = String(value);
+  element.value = value === null ? "" : String(value);
   element.textContent = short(value, 4);
 }
 
 function warning(run, summary) {
-  if (run.diverged) return "The run diverged: η is too large for this V. Lower η or V, or let η be chosen.";
-  if (summary.etaAlpha > 1 + 1e-12) return "η is above 1/α_t at some task: the gradient theorems say nothing here.";
+  if (run.diverged) {
+    return `The run diverged at task ${run.lostAt}: η is too large for this V, and nothing is drawn. ` +
+      "Lower η or V, or let η be chosen.";
+  }
+  if (summary.etaAlpha > 1 + 1e-12) {
+    return `η·αₜ reaches ${short(summary.etaAlpha)}, above 1: Theorem 3 says nothing about this run.`;
+  }
   return "";
 }
 
@@ -43,19 +48,27 @@ function command(s) {
     `--eta ${plain(s.eta)} --delta ${plain(s.delta)} --steps ${s.steps} --reference ${s.reference} --weights ${s.weights}`;
 }
 
-function showCursor(run, state) {
+// The chosen task in words, below the plot and for those who do not see it.
+function showCursor(run, state, plots) {
   const t = state.cursor && Math.min(state.cursor, run.T);
   const at = (values) => short(values[t - 1], 4);
-  document.getElementById("at-task").textContent = t
-    ? `t = ${t}: before ${at(run.before)}, after ${at(run.after)}, Q̄ ${at(run.Qbar)}, α ${at(run.alpha)}`
-    : "Point at the plot, or focus it and press ← →, to read one task.";
+  const told = !t || run.diverged
+    ? ""
+    : `t = ${t}: before ${at(run.before)}, after ${at(run.after)}, mean queue ${at(run.Qbar)}, α ${at(run.alpha)}`;
+  document.getElementById("at-task").textContent = told || "Point at a plot, or focus it and press ← →, to read one task.";
+  for (const plot of plots) {
+    plot.ariaValueMax = String(run.T);
+    plot.ariaValueNow = String(t || 1);
+    plot.ariaValueText = told || "no task chosen";
+  }
 }
 
 function showTable(run) {
   const names = ["before", "after", "Qbar", "Delta", "alpha"];
   const rows = [];
   for (let t = 0; t < run.T; t++) {
-    rows.push(`<tr><th scope="row">${t + 1}</th>${names.map((n) => `<td>${run[n][t]}</td>`).join("")}</tr>`);
+    const cells = names.map((n) => `<td>${run.diverged ? "–" : run[n][t]}</td>`);
+    rows.push(`<tr><th scope="row">${t + 1}</th>${cells.join("")}</tr>`);
   }
   document.getElementById("series-rows").innerHTML = rows.join("");
 }

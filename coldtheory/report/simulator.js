@@ -52,7 +52,8 @@ function simulate(optima, T, d, settings) {
     run.Q.set(Q, (t + 1) * T);
     for (let i = 0; i < d; i++) run.w[(t + 1) * d + i] = x[i] + centre[i];
   }
-  run.diverged = settings.eta !== null && hasDiverged(run, centre);
+  run.lostAt = settings.eta === null ? 0 : divergesAt(run, centre);
+  run.diverged = run.lostAt > 0;
   return run;
 }
 
@@ -67,6 +68,7 @@ function emptyRun(T, d) {
   for (const name of ["before", "after", "Qbar", "Delta", "alpha", "eta", "cross"]) run[name] = new Float64Array(T);
   run.lyapunov = new Float64Array(T + 1);
   run.radius = 0;
+  run.lostAt = 0;
   run.diverged = false;
   return run;
 }
@@ -114,14 +116,17 @@ function largestSquare(rows, T, d) {
   return largest;
 }
 
-// An expansive step somewhere, and a model far outside the data (or not a number).
-function hasDiverged(run, centre) {
+// The first task that leaves the model far outside the data (or no number), if a step was expansive; 0 if none does.
+function divergesAt(run, centre) {
   let steepest = 0;
   for (let t = 0; t < run.T; t++) steepest = Math.max(steepest, run.eta[t] * run.alpha[t]);
-  if (steepest <= 2) return false;
-  let away = 0;
-  for (let i = 0; i < run.w.length; i++) away = Math.max(away, Math.abs(run.w[i] - centre[i % run.d]));
-  return !(away <= FAR * run.radius);
+  if (steepest <= 2) return 0;
+  for (let t = 1; t <= run.T; t++) {
+    for (let i = 0; i < run.d; i++) {
+      if (!(Math.abs(run.w[t * run.d + i] - centre[i]) <= FAR * run.radius)) return t;
+    }
+  }
+  return 0;
 }
 
 // The optima of a stream that drifts by `slope` over its T tasks: fixed_t + (t/T) slope.
