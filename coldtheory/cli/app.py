@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..errors import ColdError
-from . import certify, check, replay, report, results, search, single, sweeps
+from . import certify, check, figures, replay, report, results, search, single, sweeps
 
 
 class _OneLineErrors(TyperGroup):
@@ -58,6 +58,7 @@ def root(
 sweeps.add_to(app)
 single.add_to(app)
 check.add_to(app)
+figures.add_to(app)
 search.add_to(app)
 replay.add_to(app)
 certify.add_to(app)

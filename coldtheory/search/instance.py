@@ -81,14 +81,18 @@ def confirm(plain: Plain, statement: str, form: str, waived: Collection[str] = (
     return Confirmed(plain, bare, bound, float(scores(bound, waived)), tuple(waived))
 
 
+def in_form(found: Confirmed, form: str) -> Bound:
+    """Another form on the same run, at its worst entry."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DivergenceWarning)
+        return replay(found.instance, form).worst()
+
+
 def form_that_holds(found: Confirmed) -> str | None:
     """`corrected`, if the statement has it and it holds on this very run."""
     if found.instance.form == "corrected" or "corrected" not in STATEMENTS[found.instance.statement].forms:
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DivergenceWarning)
-        bound = replay(found.instance, "corrected")
-    return "corrected" if bool(bound.applicable) and not bool(bound.violated) else None
+    return "corrected" if str(in_form(found, "corrected").outcome) == "holds" else None
 
 
 def in_few_digits(found: Confirmed) -> Confirmed:

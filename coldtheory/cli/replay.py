@@ -1,0 +1,143 @@
+"""`coldtheory replay`: a counterexample runs again, stored ones by name, saved ones by file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ..bounds import Bound
+from ..counterexamples import counterexample_names
+from ..ideal import ideal_points
+from ..search.rerun import Rerun, rerun
+from .options import JsonOption
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("replay")(replay)
+
+
+def replay(
+    file: Annotated[str | None, typer.Argument(help="A file of `search --out`, or the name of a stored one.")] = None,
+    form: Annotated[str | None, typer.Option("--form", help="Show this form beside the stored one.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the instance into this .png or .pdf.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Rerun a counterexample: both sides of its form and of the form that holds. Without a name, list the stored ones.
+
+    Exit code 1 if the sides are not those that the file gives, 2 if the file is damaged.
+
+    Example: [bold]coldtheory replay lemma1_main_text[/] and [bold]coldtheory replay mine.toml --form corrected[/]
+    """
+    if file is None:
+        _list(as_json)
+        return
+    again = rerun(file, form)
+    if plot is not None:
+        draw_instance(again, plot)
+    if as_json:
+        typer.echo(json.dumps(record(again)))
+    else:
+        _print(again)
+    if not again.comes_out:
+        raise typer.Exit(1)
+
+
+def draw_instance(again: Rerun, path: Path) -> None:
+    from ..plots import instance as picture  # noqa: PLC0415  (matplotlib is slow to load)
+    from ..plots import style  # noqa: PLC0415
+    from ..store import write_atomically  # noqa: PLC0415
+
+    bounds = [again.stored] if again.other is None else [again.stored, again.other]
+    prime = again.instance.options.get("delta_prime")
+    star = None if prime is None else ideal_points(again.run.tasks, prime).w_star
+    with style.styled():
+        figure = picture.draw(again.run, bounds, star)
+    write_atomically(path, style.picture_bytes(figure, path.suffix.removeprefix(".") or "png"))
+
+
+def record(again: Rerun) -> dict[str, Any]:
+    """All that is printed, for scripts."""
+    instance = again.instance
+    return {
+        "name": instance.name,
+        "statement": instance.statement,
+        "T": instance.T,
+        "d": instance.tasks.d,
+        "exact": instance.exact,
+        "expected": dict(instance.expected),
+        "comes_out": again.comes_out,
+        **side_record(again.stored),
+        "other": None if again.other is None else side_record(again.other),
+    }
+
+
+def side_record(bound: Bound) -> dict[str, Any]:
+    return {
+        "form": bound.form,
+        "lhs": float(bound.lhs),
+        "rhs": float(bound.rhs),
+        "ratio": float(bound.lhs / bound.rhs) if bound.rhs > 0 else None,
+        "outcome": str(bound.outcome),
+        "kind": bound.kind,
+        "terms": {name: float(term) for name, term in bound.terms.items()},
+        "premises": {name: bool(met) for name, met in bound.assumptions.items()},
+    }
+
+
+def show_bound(console: Console, bound: Bound, waived: tuple[str, ...] = ()) -> None:
+    """Both sides, the terms of the right one, and the premises."""
+    colour = {"holds": "green", "violated": "red"}.get(str(bound.outcome), "blue")
+    console.print(f"[bold]{bound.id}[/], form [bold]{bound.form}[/]: [{colour}]{bound.outcome}[/]")
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 1, 0, 2))
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_row("left side", f"{float(bound.lhs):.9g}", style="bold")
+    table.add_row("right side", f"{float(bound.rhs):.9g}", style="bold")
+    for name, term in bound.terms.items():
+        table.add_row(f"  {name}", f"{float(term):.9g}", style="dim")
+    console.print(table)
+    marks = [
+        f"{'[green]yes[/]' if met else '[yellow]waived[/]' if name in waived else '[red]no[/]'} {escape(name)}"
+        for name, met in bound.assumptions.items()
+    ]
+    console.print("  premises: " + "; ".join(marks))
+
+
+def _print(again: Rerun) -> None:
+    console = Console(highlight=False)
+    instance = again.instance
+    exact = ", exact in rationals" if instance.exact else ""
+    console.print(f"{escape(instance.name)}: T = {instance.T}, d = {instance.tasks.d}{exact}. {escape(instance.note)}")
+    show_bound(console, again.stored)
+    if again.other is not None:
+        show_bound(console, again.other)
+    if again.comes_out:
+        console.print("[green]both sides come out as stored[/]")
+    for side, gap in again.off.items():
+        console.print(f"[bold red]{side} is off by {gap:.3g}:[/] the file says {instance.expected[side]:.9g}")
+
+
+def _list(as_json: bool) -> None:
+    reruns = [rerun(name) for name in counterexample_names()]
+    if as_json:
+        typer.echo(json.dumps([record(again) for again in reruns]))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    for title in ("name", "form"):
+        table.add_column(title, overflow="fold")
+    for title in ("T", "left", "right"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("now")
+    for again in reruns:
+        bound = again.stored
+        now = str(bound.outcome) if again.comes_out else "[red]other sides than stored[/]"
+        table.add_row(again.instance.name, f"{bound.id} {bound.form}", str(again.instance.T), f"{float(bound.lhs):.4g}",
+                      f"{float(bound.rhs):.4g}", now)  # fmt: skip
+    Console().print(table)
+    Console().print("Rerun one with [bold]coldtheory replay NAME[/].")

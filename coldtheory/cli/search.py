@@ -1,0 +1,166 @@
+"""`coldtheory search`: the run on which a statement is tightest, or fails."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as Bar
+
+from ..errors import ColdError
+from ..search import Found, Plan, Progress, plan_for, save_instance, search
+from ..search.instance import form_that_holds, in_form
+from ..search.plans import check_form, first_form
+from ..search.rerun import Rerun
+from . import replay
+from .options import JsonOption
+
+_STATEMENT = "lemma1, thm1, thm2, lemma2, thm3, thm3_sharp, thm4, cor1, cor2_gradient, cor2_queue, lemma_gap, ..."
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("search")(search_one)
+
+
+def search_one(
+    statement: Annotated[str, typer.Argument(help=f"What to break: {_STATEMENT}")],
+    form: Annotated[str | None, typer.Option("--form", help="printed (default), corrected, sharp, ...")] = None,
+    T: Annotated[str | None, typer.Option("--T", help="Number of tasks: 3, or a range 3:8 to go through.")] = None,
+    d: Annotated[int | None, typer.Option("--d", help="Dimension of the model.")] = None,
+    blocks: Annotated[
+        int | None, typer.Option("--blocks", help="Only streams of so many blocks of equal tasks.")
+    ] = None,
+    weights: Annotated[Literal["mean", "sum"] | None, typer.Option("--weights", help="Queue weights.")] = None,
+    reference: Annotated[
+        Literal["previous", "best"] | None, typer.Option("--reference", help="Case 1 or Case 2.")
+    ] = None,
+    solver: Annotated[Literal["gd", "exact"] | None, typer.Option("--solver", help="Steps, or the minimiser.")] = None,
+    hessians: Annotated[
+        Literal["identity", "scalar", "psd"] | None, typer.Option("--hessians", help="Curvatures to search.")
+    ] = None,
+    memory: Annotated[
+        bool | None, typer.Option("--memory/--no-memory", help="Whether memory losses may differ from the tasks'.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option("--steps", help="Gradient steps a task.")] = None,
+    step_limit: Annotated[float | None, typer.Option("--step-limit", help="The largest eta alpha_t.")] = None,
+    without: Annotated[list[str] | None, typer.Option("--without", help="A premise to waive, by its name.")] = None,
+    seconds: Annotated[float, typer.Option("--seconds", help="Time limit.")] = 60.0,
+    rounds: Annotated[int | None, typer.Option("--rounds", help="Stop after so many restarts.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Equal seeds go through equal candidates.")] = 0,
+    until_broken: Annotated[
+        bool | None,
+        typer.Option("--until-broken/--keep-going", help="Stop at a clear violation (default: if known to be false)."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Save the instance in this .toml.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the instance into this .png or .pdf.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Search optima, curvatures, memory, V, delta and eta for the largest left/right side of a statement.
+
+    Example: [bold]coldtheory search thm1 --seconds 60 --out found.toml --plot found.png[/], then
+    [bold]coldtheory replay found.toml[/]
+    """
+    for path, endings in ((out, (".toml",)), (plot, (".png", ".pdf"))):
+        if path is not None and path.suffix not in endings:
+            raise ColdError(f"{path} must end in {' or '.join(endings)}")
+    form = first_form(statement) if form is None else form
+    check_form(statement, form)
+    plan = plan_for(
+        statement, form, T=_parse_T(T), d=d, blocks=blocks, weights=weights, reference=reference, solver=solver,
+        hessians=hessians, memory=memory, steps=steps, step_limit=step_limit,
+    )  # fmt: skip
+    limits = {"seconds": seconds, "rounds": rounds, "seed": seed, "until_broken": until_broken}
+    found = _watched(statement, form, plan, waived=tuple(without or ()), **limits)
+    if out is not None:
+        save_instance(found, out)
+    if plot is not None:
+        replay.draw_instance(_as_rerun(found), plot)
+    if as_json:
+        typer.echo(json.dumps(_record(found)))
+    else:
+        _print(found)
+        for path, what in ((out, "saved"), (plot, "drawn")):
+            if path is not None:
+                Console().print(f"{what}: {escape(str(path))}", soft_wrap=True)
+
+
+def _parse_T(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d+)(?::(\d+))?", text)
+    if match is None:
+        raise ColdError(f"cannot read --T {text!r}: give a number, or a range such as 3:8")
+    return int(match[1]), int(match[2] or match[1])
+
+
+def _watched(statement: str, form: str, plan: Plan, **how: Any) -> Found:
+    """The search, with the time that is left on stderr."""
+    shown = ("{task.description} {task.fields[left]:.0f} s left", "round {task.fields[round]}", "T = {task.fields[T]}",
+             "tightest {task.fields[score]:.4f}")  # fmt: skip
+    text = TextColumn(", ".join(shown))
+    with Bar(text, BarColumn(), console=Console(stderr=True), transient=True) as bar:
+        line = bar.add_task("searching", total=how["seconds"], left=how["seconds"], round=1, T=plan.T[0], score=0.0)
+
+        def watch(now: Progress) -> None:
+            left = max(now.limit - now.elapsed, 0.0)
+            bar.update(line, completed=now.elapsed, left=left, round=now.rounds + 1, T=now.T, score=max(now.score, 0.0))
+
+        return search(statement, form, plan, watch=watch, **how)
+
+
+def _as_rerun(found: Found) -> Rerun:
+    instance = found.best.instance
+    holds = form_that_holds(found.best)
+    return Rerun(instance, instance.run(), found.best.bound, None if holds is None else in_form(found.best, holds), {})
+
+
+def _record(found: Found) -> dict[str, Any]:
+    best = found.best
+    return {
+        "statement": found.statement,
+        "constant": best.constant,
+        "tightness": best.score,
+        "broken": best.broken,
+        "T": best.instance.T,
+        **replay.side_record(best.bound),
+        "instance": best.plain,
+        "search": found.config,
+        "seconds": found.seconds,
+    }
+
+
+def _print(found: Found) -> None:
+    console = Console(highlight=False)
+    best = found.best
+    if best.constant is None:
+        console.print(
+            f"tightest found: {best.score:.9g} (1 + (left - right)/the larger; the right side is not positive)"
+        )
+    else:
+        console.print(f"tightest constant found: left/right = [bold]{best.constant:.9g}[/]")
+    replay.show_bound(console, best.bound, best.waived)
+    verdict = "[bold red]breaks the statement[/]" if best.broken else "[green]does not break the statement[/]"
+    plan = found.config["plan"]
+    family = [f"T = {best.instance.T}", f"d = {plan['d']}", f"{plan['hessians']} Hessians"]
+    family += ["own memory losses"] if plan["memory"] else []
+    console.print(f"{verdict}: {', '.join(family)}")
+    for name, values in best.plain["tasks"].items():
+        console.print(f"  {name.replace('_', ' ')}: {escape(_short(values))}", soft_wrap=True)
+    numbers = {**best.plain["settings"], **best.plain["options"]}
+    console.print("  " + ", ".join(f"{name} = {escape(_short(numbers[name]))}" for name in numbers), soft_wrap=True)
+    console.print(
+        f"[dim]{found.rounds} rounds, {found.evaluations} runs, {found.seconds:.1f} s, seed {found.config['seed']}[/]"
+    )
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list):
+        inner = value[0] if len(value) == 1 else value
+        return _short(inner) if len(value) == 1 else "[" + ", ".join(_short(part) for part in inner) + "]"
+    return f"{value:.8g}" if isinstance(value, float) else str(value)
