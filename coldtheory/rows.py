@@ -78,7 +78,7 @@ def _delta_min(run: Run) -> np.ndarray:
     streams = [hat] if not run.tasks.streams else [hat[s] for s in range(run.tasks.streams[0])]
     smallest = np.array([smallest_feasible_delta(stream) for stream in streams]).reshape(run.tasks.streams)
     axes = (1,) * (run.diverged.ndim - smallest.ndim)
-    return np.broadcast_to(smallest.reshape(*smallest.shape, *axes), run.diverged.shape)
+    return np.broadcast_to(smallest.reshape((*smallest.shape, *axes)), run.diverged.shape)
 
 
 def plain(value: Any) -> Any:

@@ -8,13 +8,15 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from ..errors import ColdError, unknown_name
+from ..rows import CONFIG_KEYS, MEASURED_KEYS
 from ..store import read_rows, row_files
 from .options import JsonOption, OutOption
 
-app = typer.Typer(help="List or remove stored results.", no_args_is_help=True)
+app = typer.Typer(help="List, explain or remove stored results.", no_args_is_help=True)
 
 
 @app.command("ls")
@@ -35,6 +37,24 @@ def list_results(out: OutOption = Path("results"), as_json: JsonOption = False) 
         table.add_column(name, no_wrap=True)
     for entry in entries:
         table.add_row(*(str(entry[key]) for key in ("name", "rows", "seeds", "V", "KiB", "commit", "made")))
+    Console().print(table)
+
+
+@app.command("keys")
+def list_keys(as_json: JsonOption = False) -> None:
+    """What every key of a row means, in the stored files and in --json.
+
+    Example: [bold]coldtheory results keys[/]
+    """
+    keys = {**CONFIG_KEYS, **MEASURED_KEYS}
+    if as_json:
+        typer.echo(json.dumps(keys))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("key", no_wrap=True)
+    table.add_column("meaning")
+    for name, meaning in keys.items():
+        table.add_row(name, escape(meaning))
     Console().print(table)
 
 

@@ -78,6 +78,13 @@ def test_results_ls_and_rm(call):
     assert json.loads(call("results", "ls", "--json").stdout) == []
 
 
+def test_results_keys_explains_every_key_of_a_row(call):
+    (row,) = json.loads(call("sweep-V", "--V", "5", "--T", "4", "--seeds", "1", "--engine", "serial", "--json").stdout)
+    keys = json.loads(call("results", "keys", "--json").stdout)
+    assert set(row) - {"schema", "provenance"} == set(keys)
+    assert keys["Qbar"].split(",")[0] in call("results", "keys").stdout.replace("\n", " ")
+
+
 def test_simulate_summarises_and_saves(call, tmp_path):
     done = call("simulate", "--V", "100", "--T", "12", "--d", "3", "--save", "run.npz")
     assert done.exit_code == 0
