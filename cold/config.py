@@ -1,0 +1,158 @@
+"""All settings of a run, frozen. Defaults, then a preset, then a TOML file, then flags; a later one wins."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from coldtheory.errors import ColdError, unknown_name
+from coldtheory.store import config_key
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+CHOICES = {
+    "optimizer": ("adam", "sgdm"),
+    "queue_update": ("step", "epoch", "task"),
+    "weights": ("sum", "mean"),
+    "replay": ("per-task", "mixed"),
+    "memory_policy": ("uniform", "reservoir"),
+    "idle": ("auto", "skip", "joint"),
+    "amp": ("off", "bf16", "fp16"),
+}
+# Where a run computes, not what: two runs that differ in these only have one identity.
+PLACE = ("device", "threads", "eval_batch")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """One run. The defaults are the paper's for Permuted-MNIST, with the delta that gives the paper's row."""
+
+    dataset: str = "pmnist"
+    method: str = "cold"
+    preset: str | None = None
+    profile: str | None = None  #: name of a reduced setting, for tables that mix such runs with full ones
+    # the stream of tasks
+    tasks: int | None = None
+    limit_train: int | None = None
+    limit_test: int | None = None
+    validation: float = 0.0
+    evaluate_on: str = "test"  #: or "validation"
+    iid: bool = False
+    augment: bool | None = None
+    # the network
+    model: str | None = None
+    width: int = 64
+    # optimisation
+    epochs: int = 5
+    batch_size: int = 128
+    optimizer: str = "adam"
+    lr: float = 1e-4
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    reset_optimizer: bool = False
+    # replay
+    memory: int = 5000
+    memory_batch: int = 1
+    memory_policy: str = "uniform"
+    replay: str = "per-task"
+    # COLD
+    V: float = 20.0
+    delta: float = 0.0
+    weights: str = "sum"
+    queue_update: str = "step"
+    oracle: str = "exact"
+    idle: str = "auto"
+    reference_passes: int = 2
+    options: Mapping[str, Any] = field(default_factory=dict)  #: a method's own hyper-parameters
+    # running
+    seed: int = 0
+    device: str = "auto"
+    threads: int | None = None
+    amp: str = "off"
+    channels_last: bool = False
+    compile: bool = False
+    eval_batch: int = 2048
+
+    def __post_init__(self) -> None:
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                raise unknown_name(name.replace("_", "-"), getattr(self, name), known)
+        if self.evaluate_on not in ("test", "validation"):
+            raise unknown_name("part to evaluate on", self.evaluate_on, ("test", "validation"))
+        if self.evaluate_on == "validation" and not self.validation:
+            raise ColdError("to evaluate on validation data, keep some: --validation 0.1")
+        positive = (
+            "tasks", "limit_train", "limit_test", "width", "epochs", "batch_size", "memory", "memory_batch",
+            "reference_passes", "threads", "eval_batch", "V", "lr",
+        )  # fmt: skip
+        for name in positive:
+            value = getattr(self, name)
+            if value is not None and not (value > 0 and math.isfinite(value)):
+                raise ColdError(f"{name} must be > 0 and finite, got {value}")
+        for name in ("delta", "seed", "weight_decay", "momentum"):
+            if not (getattr(self, name) >= 0 and math.isfinite(getattr(self, name))):
+                raise ColdError(f"{name} must be >= 0 and finite, got {getattr(self, name)}")
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "options": dict(self.options)}
+
+    @property
+    def run_id(self) -> str:
+        """Readable, and unique to the settings that can change a result."""
+        identity = {name: value for name, value in self.as_dict().items() if name not in PLACE}
+        return f"{_safe(self.dataset)}-{self.method}-s{self.seed}-{config_key(identity)[:8]}"
+
+
+def make_config(*layers: Mapping[str, Any]) -> RunConfig:
+    """A configuration from layers of settings, later ones over earlier ones.
+
+    >>> make_config({"V": 5, "epochs": 1}, {"V": 7}).V
+    7.0
+    """
+    settings: dict[str, Any] = {}
+    fields = {f.name: f for f in dataclasses.fields(RunConfig)}
+    for layer in layers:
+        for name, value in layer.items():
+            if name not in fields:
+                raise unknown_name("setting", name, fields)
+            if name == "options":
+                settings["options"] = {**settings.get("options", {}), **value}
+            else:
+                settings[name] = _typed(name, str(fields[name].type), value)
+    return RunConfig(**settings)
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Settings of a TOML file, names as in `RunConfig`; a table [options] holds a method's own."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ColdError(f"{path} is not valid TOML: {error}") from None
+
+
+def _typed(name: str, kind: str, value: Any) -> Any:
+    """The value as its field's type; 5 for a float is 5.0, so that equal settings have equal names on disk."""
+    wanted = kind.split(" | ")
+    if value is None and "None" in wanted:
+        return None
+    accepted: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,)}
+    for option in wanted:
+        types = accepted.get(option, ())
+        if isinstance(value, types) and (option == "bool" or not isinstance(value, bool)):
+            number: Any = value
+            return float(number) if option == "float" else value
+    raise ColdError(f"{name} must be {' or '.join(w for w in wanted if w != 'None')}, got {value!r}")
+
+
+def _safe(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in Path(name).name) or "own"

@@ -1,0 +1,355 @@
+"""COLD as an object for anyone's own training loop: queues, memory, and the drift-plus-penalty loss.
+
+The objective on mini-batches, with t past tasks (eq. batchCOLD):
+
+    V * mean loss on the batch + sum_{k<t} beta_k * (estimate of task k's mean memory loss)
+
+**Current and reference loss are the same quantity.** The queue of task k adds up (present loss of the drawn memory
+samples) - (reference loss of the same samples) - delta. Both losses must be measured alike, else the queue counts a
+difference of modes and not forgetting. The present loss comes out of the training forward: batch statistics of
+BatchNorm over the joint batch, augmented samples, each sample through its own task's head. So the reference losses are
+measured, when a task starts, in forwards of the very same composition: batches of the new task joined with memory
+samples as a step would draw them, training mode (running statistics frozen), the same augmentation, the same heads,
+averaged over `reference_passes` passes over the memory. If the model then does not change, the expected increment
+is exactly -delta. Without BatchNorm, dropout and augmentation a sample's loss does not depend on its company, and one
+plain pass is exact.
+
+**A past task whose queue is empty costs no backward pass**: its samples are measured without a graph. A model with
+BatchNorm is the exception by default (`idle="auto"`): there all samples share the statistics of one joint
+forward, and taking some out would change the others' outputs. `idle="skip"` does it nevertheless, at the price
+of a second forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from coldtheory.errors import ColdError, unknown_name
+
+from .losses import Runs, is_noisy, merged, per_sample_losses, shares_statistics
+from .memory import Draw, Memory, Policy, Samples, TensorSamples
+from .queues import VirtualQueues, Weights
+from .references import Previous, State, oracle_reference
+from .streams import Streams
+
+QueueUpdate = Literal["step", "epoch", "task"]
+Replay = Literal["per-task", "mixed"]
+Idle = Literal["auto", "skip", "joint"]
+QUEUE_UPDATES: tuple[str, ...] = get_args(QueueUpdate)
+REPLAYS: tuple[str, ...] = get_args(Replay)
+IDLES: tuple[str, ...] = get_args(Idle)
+
+Forward = Callable[[nn.Module, Tensor, Runs], list[Tensor]]
+Prepare = Callable[[Tensor, torch.Generator], Tensor]
+_EVALUATION_BATCH = 1024
+
+
+class COLD:
+    """Queues, memory and loss of one run.
+
+    V, delta     : weight of the present task; tolerance of the queues
+    tasks        : how many tasks will come at most (T)
+    memory       : M samples in all, floor(M/T) of each task; or a `Memory`
+    memory_batch : samples of each past task a step (replay="per-task"), or of all together ("mixed")
+    oracle       : None: compare with the previous model; "exact", "window:N", "streaming": with the best one
+    queue_update : when the queues move: at every step by the drawn samples, or at the end of every epoch or task by all
+                   memory samples
+    heads        : the head of each task; `forward(model, x, runs)` gives one tensor of logits a piece of the batch.
+                   Without them the model has one head and is called as `model(x)`.
+    prepare      : from stored samples to the model's input, `prepare(raw, generator)`; `augments`: whether it is random
+
+    Order of calls: `begin_task`, then `loss` for every batch (and `end_epoch`), then `end_task`.
+    """
+
+    def __init__(
+        self,
+        *,
+        V: float,
+        delta: float,
+        tasks: int,
+        memory: int | Memory,
+        memory_batch: int = 1,
+        weights: Weights = "sum",
+        queue_update: QueueUpdate = "step",
+        oracle: str | None = None,
+        replay: Replay = "per-task",
+        policy: Policy = "uniform",
+        idle: Idle = "auto",
+        reference_passes: int = 2,
+        heads: Sequence[int] | None = None,
+        forward: Forward | None = None,
+        prepare: Prepare | None = None,
+        augments: bool = False,
+        batch_size: int = 128,
+        streams: Streams | None = None,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        _check_choices(queue_update, replay, idle)
+        for name, number in (("V", V), ("memory_batch", memory_batch), ("reference_passes", reference_passes)):
+            if not number > 0:
+                raise ColdError(f"{name} must be > 0, got {number}")
+        self.device = torch.device(device)
+        self.V = V
+        self.memory = memory if isinstance(memory, Memory) else Memory(memory, tasks, policy=policy, device=device)
+        self.queues = VirtualQueues(tasks, delta=delta, weights=weights, device=device)
+        self.reference = Previous() if oracle is None else oracle_reference(oracle, self.memory)
+        self.task = 0
+        self.compared_with = torch.full((tasks, tasks), -1)  # [t, k]: whose loss task k is compared with during task t
+        self._memory_batch, self._queue_update = memory_batch, queue_update
+        self._per_task, self._idle = replay == "per-task", idle
+        self._passes = reference_passes
+        self._heads = [0] * tasks if heads is None else list(heads)
+        self._forward = forward or _call
+        self._prepare = prepare or _identity
+        self._augments = augments
+        self._batch_size = batch_size
+        self._streams = streams or Streams(seed, self.device)
+        self._samples: Samples | None = None
+        if self._per_task and self.memory.policy == "uniform" and memory_batch > self.memory.per_task:
+            raise ColdError(
+                f"a memory batch of {memory_batch} is larger than the {self.memory.per_task} samples that a memory of "
+                f"{self.memory.size} keeps of each of {tasks} tasks; take a smaller memory batch or a larger memory"
+            )
+
+    # ------------------------------------------------------------------------------------------------ the three calls
+
+    def begin_task(self, model: nn.Module, x: Tensor | Samples) -> None:
+        """Measure the reference losses; `x` are the new task's samples."""
+        self._samples = TensorSamples(x, torch.zeros(len(x))) if isinstance(x, Tensor) else x
+        if self.task:
+            chosen = self.reference.refresh(self.memory, self.task, model, lambda w: self._measured(model, w))
+            self.compared_with[self.task, : self.task] = chosen
+
+    def loss(self, model: nn.Module, raw: Tensor, y: Tensor) -> Tensor:
+        """The objective on one batch of the present task; with queue_update="step" the queues move too."""
+        if self._samples is None:
+            raise ColdError("loss() was called before begin_task(model, x)")
+        if not self.task:
+            return self.V * self._losses(model, raw, y, [(self._heads[0], len(raw))]).mean()
+        draw = self._draw()
+        beta = self.queues.beta(self.task)
+        weight = beta[draw.owner] * draw.weight
+        alive = self._alive(model, beta)
+        if alive is None:
+            return self._joint(model, raw, y, draw, weight)
+        return self._split(model, raw, y, draw, weight, alive)
+
+    def end_epoch(self, model: nn.Module) -> None:
+        if self._queue_update == "epoch":
+            self._update_on_all(model)
+
+    def end_task(self, model: nn.Module, x: Tensor | Samples, y: Tensor | None = None) -> None:
+        """Move the queues if this is when they move, and store samples of the finished task."""
+        if self._queue_update == "task":
+            self._update_on_all(model)
+        samples = TensorSamples(x, _required(y)) if isinstance(x, Tensor) else x
+        self.memory.add_task(samples, self.task, self._streams.cpu("memory"))
+        self.task += 1
+        self._samples = None
+
+    # ------------------------------------------------------------------------------------------------ one step
+
+    def _joint(self, model: nn.Module, raw: Tensor, y: Tensor, draw: Draw, weight: Tensor) -> Tensor:
+        """One forward on batch and memory batch together."""
+        n = len(raw)
+        losses = self._losses(model, *self._with_memory(raw, y, draw))
+        if self._needs_measure:
+            self._move(draw, losses.detach()[n:])
+        return torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight]))
+
+    def _split(self, model: nn.Module, raw: Tensor, y: Tensor, draw: Draw, weight: Tensor, alive: list[bool]) -> Tensor:
+        """A graph for the batch and the tasks with Q_k > 0 only; the others are measured without one, if at all."""
+        n, mask = len(raw), weight > 0
+        lively = _kept(draw, alive, mask)
+        if not self._needs_measure:  # samples without a weight are not needed at all
+            return self._joint(model, raw, y, lively, weight[mask])
+        if shares_statistics(model):
+            with torch.no_grad():
+                replayed = self._losses(model, *self._with_memory(raw, y, draw))[n:]
+            with frozen_statistics(model):
+                losses = self._losses(model, *self._with_memory(raw, y, lively))
+        else:
+            with torch.no_grad():
+                quiet = self._losses(model, *self._memory_only(_kept(draw, [not a for a in alive], ~mask)))
+            losses = self._losses(model, *self._with_memory(raw, y, lively))
+            replayed = (
+                quiet.new_empty(len(draw)).masked_scatter_(~mask, quiet).masked_scatter_(mask, losses.detach()[n:])
+            )
+        self._move(draw, replayed)
+        return torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight[mask]]))
+
+    def _alive(self, model: nn.Module, beta: Tensor) -> list[bool] | None:
+        """Which past tasks have a weight; None: all of them, or one joint forward is wanted."""
+        if self._idle == "joint" or (self._idle == "auto" and shares_statistics(model)):
+            return None
+        alive: list[bool] = (beta > 0).tolist()
+        return None if all(alive) else alive
+
+    @property
+    def _needs_measure(self) -> bool:
+        return self._queue_update == "step"
+
+    def _move(self, draw: Draw, losses: Tensor) -> None:
+        """Q_k <- max(Q_k + mean over the drawn samples of task k (present - reference loss) - delta, 0)."""
+        excess = draw.weight * (losses.to(self.memory.reference.dtype) - self.memory.reference[draw.slots])
+        self.queues.update(excess.new_zeros(self.task).index_add_(0, draw.owner, excess))
+
+    def _draw(self) -> Draw:
+        generator = self._streams.cpu("replay")
+        if self._per_task:
+            return self.memory.draw_per_task(self._memory_batch, self.task, generator)
+        return self.memory.draw_mixed(self._memory_batch, self.task, generator)
+
+    def _with_memory(self, raw: Tensor, y: Tensor, draw: Draw) -> tuple[Tensor, Tensor, Runs]:
+        stored, labels, runs = self._memory_only(draw)
+        return torch.cat([raw, stored]), torch.cat([y, labels]), [(self._heads[self.task], len(raw)), *runs]
+
+    def _memory_only(self, draw: Draw) -> tuple[Tensor, Tensor, Runs]:
+        assert self.memory.raw is not None
+        runs = [(self._heads[k], count) for k, count in zip(draw.tasks, draw.counts, strict=True)]
+        return self.memory.raw[draw.slots], self.memory.y[draw.slots], runs
+
+    def _losses(self, model: nn.Module, raw: Tensor, y: Tensor, runs: Runs, *, stream: str = "augment") -> Tensor:
+        x = self._prepare(raw, self._streams.device(stream))
+        return per_sample_losses(self._forward(model, x, merged(runs)), y)
+
+    # ------------------------------------------------------------------------------------------------ whole memory
+
+    def _update_on_all(self, model: nn.Module) -> None:
+        if self.task:
+            slots = self.memory.everything(self.task)
+            excess = self._measured(model, None) - self.memory.reference[slots.to(self.device)]
+            self.queues.update(self.memory.task_means(slots, excess, self.task))
+
+    @torch.no_grad()
+    def _measured(self, model: nn.Module, weights: State | None) -> Tensor:
+        """The loss of every memory sample under a model, as a training step of this task would measure it."""
+        placed = {} if weights is None else {name: value.to(self.device) for name, value in weights.items()}
+        called = model if weights is None else _Replaced(model, placed)
+        total = torch.zeros(self.memory.size, device=self.device, dtype=self.memory.reference.dtype)
+        count = torch.zeros_like(total)
+        depends = shares_statistics(model) or is_noisy(model) or self._augments
+        was_training = model.training
+        model.train(depends)
+        with frozen_statistics(model):
+            for draw, company in self._passes_over_memory() if depends else self._plain_pass():
+                if company is None:
+                    losses = self._losses(called, *self._memory_only(draw), stream="reference")
+                else:
+                    no_labels = torch.zeros(len(company), dtype=torch.int64, device=self.device)
+                    batch = self._with_memory(company, no_labels, draw)
+                    losses = self._losses(called, *batch, stream="reference")[len(company) :]
+                total.index_add_(0, draw.slots, losses.to(total.dtype))
+                count.index_add_(0, draw.slots, torch.ones_like(losses, dtype=total.dtype))
+        model.train(was_training)
+        slots = self.memory.everything(self.task).to(self.device)
+        return total[slots] / count[slots]
+
+    def _plain_pass(self) -> Iterator[tuple[Draw, None]]:
+        for draw in self.memory.pieces(_EVALUATION_BATCH, self.task):
+            yield draw, None
+
+    def _passes_over_memory(self) -> Iterator[tuple[Draw, Tensor]]:
+        """Batches of the composition of a training step, each memory sample at least once a pass."""
+        assert self._samples is not None
+        generator = self._streams.cpu("reference")
+        b = min(self._batch_size, len(self._samples))
+        for _ in range(self._passes):
+            for draw in self.memory.chunks(self._memory_batch, self.task, per_task=self._per_task, generator=generator):
+                rows = torch.randperm(len(self._samples), generator=generator)[:b]
+                yield draw, self._samples.raw(rows.to(self.device))
+
+    # ------------------------------------------------------------------------------------------------ keeping
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "task": self.task,
+            "queues": self.queues.state(),
+            "memory": self.memory.state(),
+            "reference": self.reference.state(),
+            "compared_with": self.compared_with,
+        }
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        self.task = int(state["task"])
+        self.queues.load(state["queues"])
+        self.memory.load(state["memory"])
+        self.reference.load(state["reference"])
+        self.compared_with = state["compared_with"]
+
+    def resume_task(self, x: Tensor | Samples) -> None:
+        """After `load` in the middle of a task: which samples the task has."""
+        self._samples = TensorSamples(x, torch.zeros(len(x))) if isinstance(x, Tensor) else x
+
+
+@contextmanager
+def frozen_statistics(model: nn.Module) -> Iterator[None]:
+    """Training mode still uses batch statistics, but leaves the running ones alone."""
+    tracking = [
+        module
+        for module in model.modules()
+        if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.track_running_stats
+    ]
+    for module in tracking:
+        module.track_running_stats = False
+    try:
+        yield
+    finally:
+        for module in tracking:
+            module.track_running_stats = True
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+class _Replaced(nn.Module):
+    """A model called with other weights; its own stay as they are."""
+
+    def __init__(self, model: nn.Module, weights: State) -> None:
+        super().__init__()
+        self._model = [model]  # not a submodule
+        self._weights = weights
+
+    def forward(self, *args: Any) -> Any:
+        return functional_call(self._model[0], self._weights, args)
+
+
+def _kept(draw: Draw, tasks: list[bool], mask: Tensor) -> Draw:
+    """The samples of some tasks, still grouped; `mask` says the same sample by sample."""
+    kept = [(task, count) for task, count in zip(draw.tasks, draw.counts, strict=True) if tasks[task]]
+    return Draw(
+        draw.slots[mask], [task for task, _ in kept], [count for _, count in kept], draw.weight[mask], draw.owner[mask]
+    )
+
+
+def _call(model: nn.Module, x: Tensor, runs: Runs) -> list[Tensor]:
+    return [model(x)]
+
+
+def _identity(raw: Tensor, generator: torch.Generator) -> Tensor:
+    return raw
+
+
+def _required(y: Tensor | None) -> Tensor:
+    if y is None:
+        raise ColdError("end_task(model, x, y) needs the labels y")
+    return y
+
+
+def _check_choices(queue_update: str, replay: str, idle: str) -> None:
+    for kind, name, known in (
+        ("queue update", queue_update, QUEUE_UPDATES),
+        ("replay", replay, REPLAYS),
+        ("idle mode", idle, IDLES),
+    ):
+        if name not in known:
+            raise unknown_name(kind, name, known)

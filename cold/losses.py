@@ -1,0 +1,56 @@
+"""Cross-entropy of every sample of a batch that goes through several heads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+Runs = list[tuple[int, int]]  # consecutive pieces of a batch: (head, number of samples)
+
+
+def merged(runs: Iterable[tuple[int, int]]) -> Runs:
+    """Neighbours with the same head become one piece.
+
+    >>> merged([(0, 128), (0, 1), (0, 1), (2, 5)])
+    [(0, 130), (2, 5)]
+    """
+    pieces: Runs = []
+    for head, count in runs:
+        if pieces and pieces[-1][0] == head:
+            pieces[-1] = (head, pieces[-1][1] + count)
+        elif count:
+            pieces.append((head, count))
+    return pieces
+
+
+def joined(logits: Sequence[Tensor]) -> Tensor:
+    """Logits of all pieces as one tensor, (n, widest head); what a narrower head lacks has probability 0."""
+    if len(logits) == 1:
+        return logits[0]
+    widest = max(piece.shape[1] for piece in logits)
+    return torch.cat([_widened(piece, widest) for piece in logits])
+
+
+def per_sample_losses(logits: Sequence[Tensor], y: Tensor) -> Tensor:
+    """The cross-entropy of each sample, (n,), in single precision at least."""
+    joint = joined(logits)
+    joint = joint if joint.dtype == torch.float64 else joint.float()
+    return functional.cross_entropy(joint, y, reduction="none")
+
+
+def shares_statistics(model: nn.Module) -> bool:
+    """Whether a sample's output depends on the other samples of its batch (BatchNorm in training mode)."""
+    return any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules())
+
+
+def is_noisy(model: nn.Module) -> bool:
+    """Whether the training forward is random by itself (dropout)."""
+    return any(isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0 for module in model.modules())
+
+
+def _widened(piece: Tensor, width: int) -> Tensor:
+    missing = width - piece.shape[1]
+    return functional.pad(piece, (0, missing), value=float("-inf")) if missing else piece

@@ -1,0 +1,269 @@
+"""The replay memory: M raw samples in all, their labels, tasks and reference losses.
+
+Two ways to fill it. "uniform" (the paper's): floor(M/T) samples of each task, uniformly without replacement, chosen
+when the task ends. "reservoir": every sample that was ever seen has the same chance to be in the memory.
+Two ways to draw from it: `draw_per_task` takes as many of each past task, `draw_mixed` takes so many in all.
+Samples are kept as they came (uint8 images), so augmentation and normalisation happen on every draw. Which slots are
+drawn is decided on the CPU, from a generator of the caller; the samples themselves live on the device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, get_args
+
+import torch
+from torch import Tensor
+
+from coldtheory.errors import ColdError, unknown_name
+
+Policy = Literal["uniform", "reservoir"]
+POLICIES: tuple[str, ...] = get_args(Policy)
+
+
+class Samples(Protocol):
+    """Data of one task, gathered by rows (`cold.data.Part` is one)."""
+
+    @property
+    def y(self) -> Tensor: ...
+    def __len__(self) -> int: ...
+    def raw(self, rows: Tensor | None = None) -> Tensor: ...
+
+
+@dataclass(frozen=True, eq=False)
+class TensorSamples:
+    """Tensors as `Samples`."""
+
+    x: Tensor
+    y: Tensor
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def raw(self, rows: Tensor | None = None) -> Tensor:
+        return self.x if rows is None else self.x[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Slots of one replay batch, grouped by task in ascending order.
+
+    tasks, counts : which tasks were drawn and how many samples of each, (G,) on the CPU
+    weight        : (n,) on the device, such that sum(weight * loss) over a task's samples estimates its mean loss
+                    without bias
+    """
+
+    slots: Tensor
+    tasks: list[int]
+    counts: list[int]
+    weight: Tensor
+    owner: Tensor  #: task of each sample, (n,) on the device
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+
+class Memory:
+    """At most `size` samples of at most `tasks` tasks."""
+
+    def __init__(
+        self, size: int, tasks: int, *, policy: Policy = "uniform", device: torch.device | str = "cpu"
+    ) -> None:
+        if policy not in POLICIES:
+            raise unknown_name("memory policy", policy, POLICIES)
+        if size < tasks:
+            raise ColdError(f"a memory of M = {size} holds less than one sample of each of {tasks} tasks; take M >= T")
+        self.size, self.tasks = size, tasks
+        self.policy: Policy = policy
+        self.device = torch.device(device)
+        self.per_task = size // tasks
+        self.seen = 0
+        self.raw: Tensor | None = None  # (M, ...) as the data come
+        self.y = torch.zeros(size, dtype=torch.int64, device=device)
+        self.reference = torch.zeros(size, device=device)  # each sample's loss under its reference model
+        self.extra: dict[str, Tensor] = {}  # further numbers a sample, such as stored logits: (M, ...)
+        self.owner = torch.full((size,), -1)  # the task of each slot, on the CPU; -1: empty
+        self._sort()
+
+    def __len__(self) -> int:
+        return int(self._order.numel())
+
+    @property
+    def counts(self) -> list[int]:
+        """Samples of each task, (T,)."""
+        return self._counts
+
+    @property
+    def past(self) -> int:
+        """1 + the last task with samples: the number of past tasks at a task's start."""
+        return max((k + 1 for k, count in enumerate(self._counts) if count), default=0)
+
+    def column(self, name: str, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        """A further tensor with one entry a slot, (M, *shape), made when first asked for, saved with the memory."""
+        if name not in self.extra:
+            self.extra[name] = torch.zeros(self.size, *shape, dtype=dtype, device=self.device)
+        return self.extra[name]
+
+    # ------------------------------------------------------------------------------------------------ filling
+
+    def add_task(self, samples: Samples, task: int, generator: torch.Generator) -> Tensor:
+        """Take samples of a finished task in, by the memory's policy; the slots that were written."""
+        if self.policy == "reservoir":
+            order = torch.randperm(len(samples), generator=generator)
+            slots, rows = self._reservoir_slots(len(samples), generator)
+            rows = order[rows]
+        else:
+            rows = torch.randperm(len(samples), generator=generator)[: self.per_task]
+            slots = torch.arange(len(rows)) + task * self.per_task
+            self.seen += len(samples)
+        rows = rows.to(samples.y.device)
+        self._write(slots, samples.raw(rows), samples.y[rows], task)
+        return slots
+
+    def observe(self, raw: Tensor, y: Tensor, task: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Pass a batch through the reservoir, sample by sample in law; (slots written, rows of the batch written)."""
+        if self.policy != "reservoir":
+            raise ColdError("only a reservoir memory takes samples during a task; use the reservoir policy")
+        slots, rows = self._reservoir_slots(len(raw), generator)
+        there = rows.to(raw.device)
+        self._write(slots, raw[there], y[there], task)
+        return slots, rows
+
+    def _reservoir_slots(self, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Sample number n goes to slot n while there is room, then to slot r uniform in 0..n if r < M."""
+        number = self.seen + torch.arange(count)
+        uniform = torch.rand(count, generator=generator, dtype=torch.float64)
+        slot = torch.where(number < self.size, number, (uniform * (number + 1)).long())
+        self.seen += count
+        rows = (slot < self.size).nonzero()[:, 0]
+        # of two samples for one slot the later one stays
+        last = torch.full((self.size,), -1).scatter_reduce(0, slot[rows], rows, "amax")
+        slots = (last >= 0).nonzero()[:, 0]
+        return slots, last[slots]
+
+    def _write(self, slots: Tensor, raw: Tensor, y: Tensor, task: int) -> None:
+        if self.raw is None:
+            self.raw = torch.zeros((self.size, *raw.shape[1:]), dtype=raw.dtype, device=self.device)
+        there = slots.to(self.device)
+        self.raw[there] = raw.to(self.device)
+        self.y[there] = y.to(self.device)
+        self.owner[slots] = task
+        self._sort()
+
+    def _sort(self) -> None:
+        """Slots grouped by task, for draws without a loop over tasks."""
+        occupied = (self.owner >= 0).nonzero()[:, 0]
+        self._order = occupied[self.owner[occupied].argsort(stable=True)]
+        counts = torch.bincount(self.owner[self._order], minlength=self.tasks)
+        self._counts: list[int] = counts.tolist()
+        self._starts = counts.cumsum(0) - counts
+        self._sizes = counts
+
+    # ------------------------------------------------------------------------------------------------ drawing
+
+    def draw_per_task(self, count: int, past: int, generator: torch.Generator) -> Draw:
+        """`count` different samples of each of the first `past` tasks: slots task by task."""
+        sizes, starts = self._sizes[:past], self._starts[:past]
+        self._check(count, past)
+        if count == 1:
+            place = (torch.rand(past, 1, generator=generator, dtype=torch.float64) * sizes[:, None]).long()
+        else:
+            keys = torch.rand(past, int(sizes.max()), generator=generator)
+            beyond = torch.arange(keys.shape[1]) >= sizes[:, None]
+            place = keys.masked_fill_(beyond, -1.0).topk(count, dim=1).indices
+        slots = self._order[(starts[:, None] + place).flatten()]
+        return self._draw(slots, list(range(past)), [count] * past, None)
+
+    def draw_mixed(self, count: int, past: int, generator: torch.Generator) -> Draw:
+        """`count` different samples of all past tasks together, uniformly."""
+        room = int(self._sizes[:past].sum())
+        if count > room:
+            raise ColdError(f"a memory batch of {count} is larger than the memory of {room} samples; take at most that")
+        if 4 * count > room:
+            place = torch.randperm(room, generator=generator)[:count]
+        else:  # few of many: draw a little more than needed and drop repetitions
+            place = _distinct(count, room, generator)
+        slots = self._order[place.sort().values]
+        owner = self.owner[slots]
+        tasks, counts = torch.unique_consecutive(owner, return_counts=True)
+        weight = room / (count * self._sizes[owner])
+        return self._draw(slots, tasks.tolist(), counts.tolist(), weight.to(torch.float32))
+
+    def chunks(self, per_chunk: int, past: int, *, per_task: bool, generator: torch.Generator) -> list[Draw]:
+        """All samples of the past tasks once, in random order, in batches of the composition of a training step."""
+        if not per_task:
+            room = int(self._sizes[:past].sum())
+            shuffled = self._order[torch.randperm(room, generator=generator)]
+            return [self._grouped(part) for part in torch.split(shuffled, per_chunk)]
+        keys = torch.rand(len(self._order), generator=generator)
+        by_task = [
+            self._order[start : start + size][keys[start : start + size].argsort()]
+            for start, size in zip(self._starts[:past].tolist(), self._counts[:past], strict=True)
+        ]
+        rounds = max((len(slots) + per_chunk - 1) // per_chunk for slots in by_task)
+        return [self._grouped(torch.cat([s.roll(-i * per_chunk)[:per_chunk] for s in by_task])) for i in range(rounds)]
+
+    def pieces(self, size: int, past: int) -> list[Draw]:
+        """All samples of the past tasks once, task by task, in batches of `size`."""
+        return [self._grouped(part) for part in torch.split(self.everything(past), size)]
+
+    def everything(self, past: int) -> Tensor:
+        """All slots of the first `past` tasks, task by task, on the CPU."""
+        return self._order[: int(self._sizes[:past].sum())]
+
+    def task_means(self, slots: Tensor, values: Tensor, past: int) -> Tensor:
+        """Mean over each past task's samples, (past,); 0 for a task with none."""
+        owner = self.owner[slots].to(values.device)
+        total = torch.zeros(past, dtype=values.dtype, device=values.device).index_add_(0, owner, values)
+        return total / torch.bincount(owner, minlength=past).clamp_min(1)
+
+    def _grouped(self, slots: Tensor) -> Draw:
+        slots = slots[self.owner[slots].argsort(stable=True)]
+        tasks, counts = torch.unique_consecutive(self.owner[slots], return_counts=True)
+        return self._draw(slots, tasks.tolist(), counts.tolist(), torch.ones(len(slots)))
+
+    def _draw(self, slots: Tensor, tasks: list[int], counts: list[int], weight: Tensor | None) -> Draw:
+        if weight is None:  # the same number of each task
+            weight = torch.full((len(slots),), 1.0 / counts[0] if counts else 1.0, device=self.device)
+        owner = self.owner[slots]
+        return Draw(slots.to(self.device), tasks, counts, weight.to(self.device), owner.to(self.device))
+
+    def _check(self, count: int, past: int) -> None:
+        short = min(self._counts[:past], default=count)
+        if count > short:
+            raise ColdError(
+                f"a memory batch of {count} is larger than the {short} samples that the memory holds of a task; "
+                "take a smaller --memory-batch or a larger --memory"
+            )
+
+    # ------------------------------------------------------------------------------------------------ keeping
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "seen": self.seen,
+            "raw": self.raw,
+            "y": self.y,
+            "owner": self.owner,
+            "reference": self.reference,
+            "extra": dict(self.extra),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.seen = int(state["seen"])
+        self.raw = None if state["raw"] is None else state["raw"].to(self.device)
+        self.y = state["y"].to(self.device)
+        self.owner = state["owner"].cpu()
+        self.reference = state["reference"].to(self.device)
+        self.extra = {name: value.to(self.device) for name, value in state["extra"].items()}
+        self._sort()
+
+
+def _distinct(count: int, room: int, generator: torch.Generator) -> Tensor:
+    """`count` different numbers below `room`, every set equally likely (the first distinct ones of a long draw)."""
+    drawn = torch.randint(room, (count + 8,), generator=generator)
+    while True:
+        values, inverse = torch.unique(drawn, return_inverse=True)
+        if len(values) >= count:
+            first = torch.full((len(values),), len(drawn)).scatter_reduce(0, inverse, torch.arange(len(drawn)), "amin")
+            return drawn[first.sort().values[:count]]
+        drawn = torch.cat([drawn, torch.randint(room, (count,), generator=generator)])

@@ -1,0 +1,46 @@
+"""Settings from the paper's two hyper-parameter tables; imports no torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coldtheory.errors import ColdError, unknown_name
+from paper_checks.tables import paper
+
+PRESETS = ("paper",)
+_METHODS = {"cold": "COLD", "cold-oracle": "COLD-ORACLE"}
+_OPTIMIZERS = {"ADAM": "adam", "SGD-M": "sgdm"}
+
+
+def preset_settings(preset: str, dataset: str, method: str, memory: int | None) -> dict[str, Any]:
+    """The paper's settings for (dataset, method, memory); without a memory size, the largest that is printed.
+
+    Methods other than COLD-ORACLE take COLD's column: optimiser, epochs and batches are then those of the comparison.
+
+    >>> preset_settings("paper", "pmnist", "cold", None)["delta"]
+    2.0
+    """
+    if preset not in PRESETS:
+        raise unknown_name("preset", preset, PRESETS)
+    columns = paper().runs(dataset, _METHODS.get(method, "COLD"))
+    if not columns:
+        known = sorted({run.dataset for run in paper().runs()})
+        raise ColdError(f"the paper prints no settings for {dataset}; it does for {', '.join(known)}")
+    chosen = {run.memory: run for run in columns}
+    size = max(chosen) if memory is None else memory
+    if size not in chosen:
+        printed = " and ".join(str(m) for m in sorted(chosen))
+        raise ColdError(f"the paper prints settings for {dataset} with M = {printed}, not {size}; leave out --preset")
+    run = chosen[size]
+    return {
+        "preset": preset,
+        "tasks": run.tasks,
+        "epochs": run.epochs,
+        "lr": run.learning_rate,
+        "optimizer": _OPTIMIZERS[run.optimizer],
+        "batch_size": run.task_batch_size,
+        "memory": run.memory,
+        "memory_batch": run.memory_batch_size,
+        "V": run.V,
+        "delta": run.delta,
+    }

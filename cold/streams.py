@@ -1,0 +1,43 @@
+"""Named random streams of a run: each use has its own generator, so that no use disturbs another.
+
+The order of the training samples and the choice of the memory thus depend on the seed alone: methods are
+compared on the same batches and the same memory.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .data.streams import derived_seed
+
+
+class Streams:
+    """Generators by name, made when first asked for; their states go into a checkpoint."""
+
+    def __init__(self, seed: int, device: torch.device) -> None:
+        self._seed = seed
+        self._device = device
+        self._generators: dict[str, torch.Generator] = {}
+
+    def cpu(self, name: str) -> torch.Generator:
+        """For indices: drawn on the CPU on every machine, so that a GPU sees the same batches."""
+        return self._get(f"cpu/{name}", torch.device("cpu"))
+
+    def device(self, name: str) -> torch.Generator:
+        """For noise of a sample's size (augmentation): drawn where the samples are."""
+        return self._get(f"device/{name}", self._device)
+
+    def _get(self, name: str, device: torch.device) -> torch.Generator:
+        if name not in self._generators:
+            self._generators[name] = torch.Generator(device).manual_seed(derived_seed(self._seed, "run", name))
+        return self._generators[name]
+
+    def state(self) -> dict[str, Tensor]:
+        return {name: generator.get_state() for name, generator in self._generators.items()}
+
+    def load(self, state: dict[str, Tensor]) -> None:
+        self._generators.clear()
+        for name, value in state.items():
+            device = torch.device("cpu") if name.startswith("cpu/") else self._device
+            self._get(name, device).set_state(value.cpu())

@@ -1,0 +1,376 @@
+"""The training loop that all methods share, with evaluation after every task, checkpoints and resume.
+
+Data are tensors on the device; an epoch is a permutation of rows, a batch a gather. Nothing in the loop waits for
+the device but a look at the losses every fifty steps.
+"""
+
+from __future__ import annotations
+
+import math
+import resource
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import save as safetensors_bytes
+from torch import Tensor, nn
+
+from coldtheory.errors import ColdError
+from coldtheory.store import write_atomically
+
+from .checkpoint import load_latest, remove_checkpoints, save_checkpoint
+from .config import RunConfig
+from .data import Benchmark, load_benchmark
+from .evaluation import accuracies
+from .methods.base import Batch, Context, find_method
+from .models import build_model
+from .optimizers import make_optimizer
+from .results import MODEL, Result, make_result, write_result
+from .streams import Streams
+
+_LOOK_EVERY = 50
+_QUEUE_POINTS = 1000
+
+
+class Stopped(Exception):
+    """The run was asked to stop; its state is saved."""
+
+
+@dataclass
+class Position:
+    """Where a run stands: `step` steps of epoch `epoch` of task `task` are done."""
+
+    task: int = 0
+    epoch: int = 0
+    step: int = 0
+    total: int = 0
+    order: Tensor | None = None  #: rows of the present epoch, on the CPU; None: the epoch has not begun
+
+
+@dataclass
+class Progress:
+    """What is shown while a run goes on."""
+
+    task: int
+    tasks: int
+    epoch: int
+    done: int
+    steps: int
+    loss: float
+    acc: float | None
+
+
+@dataclass
+class Record:
+    """What is measured on the way."""
+
+    start: list[float] = field(default_factory=list)
+    accuracy: list[list[float]] = field(default_factory=list)
+    queues: list[list[float]] = field(default_factory=list)
+    queue_steps: list[list[float]] = field(default_factory=list)
+    queue_steps_at: list[int] = field(default_factory=list)
+    train_seconds: float = 0.0
+    eval_seconds: float = 0.0
+    task_seconds: list[float] = field(default_factory=list)
+
+
+class Trainer:
+    """One run. `benchmark` and `module` stand in for the named dataset and network where a user brings own ones.
+
+    folder           : where checkpoints and results go; None keeps everything in memory
+    checkpoint_every : minutes between checkpoints inside a task; there is one at each task boundary anyway
+    should_stop      : asked at every step; when true the run saves its state and raises `Stopped`
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        *,
+        benchmark: Benchmark | None = None,
+        module: nn.Module | None = None,
+        data_root: Path | None = None,
+        folder: Path | None = None,
+        checkpoint_every: float = 10.0,
+        on_progress: Callable[[Progress], None] | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.folder = folder
+        self._every = checkpoint_every * 60
+        self._on_progress, self._should_stop = on_progress, should_stop
+        if config.threads is not None:
+            torch.set_num_threads(config.threads)
+        self.device = pick_device(config.device)
+        loaded = benchmark if benchmark is not None else _load(config, data_root)
+        self.benchmark = loaded.to(self.device)
+        self.config = replace(config, tasks=len(self.benchmark.tasks))
+        method = find_method(config.method)
+        if method.uses_memory and config.memory < len(self.benchmark.tasks):
+            raise ColdError(
+                f"a memory of M = {config.memory} holds less than one sample of each of {self.config.tasks} tasks; "
+                "take --memory >= the number of tasks"
+            )
+        model = build_model(self.benchmark, width=config.width, seed=config.seed, name=config.model, module=module)
+        model = model.to(self.device)
+        if config.channels_last:
+            model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        if config.compile:
+            model.backbone.compile()
+        model.train()
+        self.model = model
+        scaler = torch.amp.GradScaler(self.device.type) if config.amp == "fp16" else None
+        self.context = Context(
+            self.config,
+            self.benchmark,
+            model,
+            make_optimizer(config, model.parameters()),
+            self.device,
+            Streams(config.seed, self.device),
+            scaler,
+        )
+        self.method = method(self.context)
+        self.position, self.record = Position(), Record()
+        self._losses = torch.zeros(_LOOK_EVERY, device=self.device)
+        self._pending = 0
+        self._last_loss = math.nan
+        steps = [config.epochs * math.ceil(len(t.train) / config.batch_size) for t in self.benchmark.tasks]
+        self.steps_of_task, self.steps = steps, sum(steps)
+        self._queue_every = max(1, self.steps // _QUEUE_POINTS)
+        self._last_save = time.monotonic()
+        self._mark = time.perf_counter()
+
+    # ------------------------------------------------------------------------------------------------ running
+
+    def run(self, *, resume: bool = False) -> Result:
+        """Train to the end; with `resume` from the last checkpoint in the folder, if there is one."""
+        if resume and self.folder is not None:
+            self._resume()
+        self._mark = time.perf_counter()
+        if not self.record.start:
+            self.record.start = self._evaluate()
+            self.record.queues.append(self._queues())
+        while self.position.task < len(self.benchmark.tasks):
+            self._run_task()
+        return self._finish()
+
+    def _run_task(self) -> None:
+        at = self.position
+        task = self.benchmark.tasks[at.task]
+        if at.epoch == 0 and at.order is None:
+            if self.config.reset_optimizer and at.task:
+                self.context.optimizer = make_optimizer(self.config, self.model.parameters())
+            self.method.begin_task(at.task, task.train)
+        else:
+            self.method.resume_task(at.task, task.train)
+        while at.epoch < self.config.epochs:
+            self._run_epoch()
+            self.method.end_epoch(at.task, at.epoch)
+            at.epoch, at.step, at.order = at.epoch + 1, 0, None
+            self._look()
+        self.method.end_task(at.task, task.train)
+        self._clock("train_seconds")
+        self.record.accuracy.append(self._evaluate())
+        self.record.queues.append(self._queues())
+        at.task, at.epoch = at.task + 1, 0
+        self._report()
+        self._save()
+
+    def _run_epoch(self) -> None:
+        at, b = self.position, self.config.batch_size
+        task = self.benchmark.tasks[at.task]
+        part, y, head, number = task.train, task.train.y, task.head, at.task
+        if at.order is None:
+            at.order = torch.randperm(len(part), generator=self.context.streams.cpu("order"))
+        order = at.order.to(self.device)
+        step, has_queues = self.method.step, self.method.queues() is not None
+        for start in range(at.step * b, len(part), b):
+            rows = order[start : start + b]
+            self._losses[self._pending] = step(Batch(part.raw(rows), y[rows], number, head))
+            self._pending += 1
+            at.step += 1
+            at.total += 1
+            if has_queues and at.total % self._queue_every == 0:
+                self.record.queue_steps.append(self._queues())
+                self.record.queue_steps_at.append(at.total)
+            if self._pending == _LOOK_EVERY:
+                self._look()
+                if time.monotonic() - self._last_save >= self._every:
+                    self._save()
+            if self._should_stop():
+                self._look()
+                self._save()
+                raise Stopped
+
+    def _look(self) -> None:
+        """Are the losses of the last steps numbers?"""
+        losses = self._losses[: self._pending].tolist()
+        for i, loss in enumerate(losses):
+            if not math.isfinite(loss):
+                at = self.position
+                step = at.total - self._pending + i + 1 - sum(self.steps_of_task[: at.task])
+                raise ColdError(
+                    f"the loss is {loss} at step {step} of task {at.task + 1} (of {len(self.benchmark.tasks)}); "
+                    f"{self._last_good()}; take a smaller --lr or --V"
+                )
+        if losses:
+            self._last_loss = losses[-1]
+        self._pending = 0
+        self._report()
+
+    def _last_good(self) -> str:
+        return "nothing was saved" if self.folder is None else f"the last good checkpoint stays in {self.folder}"
+
+    def _report(self) -> None:
+        if self._on_progress is not None:
+            at, rows = self.position, self.record.accuracy
+            acc = float(np.mean(rows[-1][: len(rows)]) * 100) if rows else None
+            self._on_progress(
+                Progress(at.task, len(self.benchmark.tasks), at.epoch, at.total, self.steps, self._last_loss, acc)
+            )
+
+    # ------------------------------------------------------------------------------------------------ measuring
+
+    def _evaluate(self) -> list[float]:
+        self._clock("train_seconds")
+        result: list[float] = accuracies(self.context, self.method.network_for_evaluation()).tolist()
+        self._clock("eval_seconds")
+        return result
+
+    def _queues(self) -> list[float]:
+        queues = self.method.queues()
+        return [] if queues is None else queues.tolist()
+
+    def _clock(self, name: str) -> None:
+        now = time.perf_counter()
+        setattr(self.record, name, getattr(self.record, name) + now - self._mark)
+        self._mark = now
+
+    def _finish(self) -> Result:
+        record, tasks = self.record, len(self.benchmark.tasks)
+        arrays: dict[str, Any] = {"accuracy": np.array(record.accuracy), "start": np.array(record.start)}
+        if self.method.queues() is not None:
+            arrays["queues"] = np.array(record.queues)
+            arrays["queue_steps"] = np.array(record.queue_steps).reshape(-1, tasks)
+            arrays["queue_steps_at"] = np.array(record.queue_steps_at, dtype=np.int64)
+        arrays.update({name: value.cpu().numpy() for name, value in self.method.arrays().items()})
+        timing = {
+            "train_seconds": record.train_seconds,
+            "eval_seconds": record.eval_seconds,
+            "steps": self.position.total,
+            "steps_per_second": self.position.total / max(record.train_seconds, 1e-9),
+            "peak_memory_bytes": peak_memory(self.device),
+            "device": str(self.device),
+            "threads": torch.get_num_threads(),
+        }
+        result = make_result(
+            self.config.run_id, self.config.as_dict(), arrays, timing, {"torch": torch.__version__}, {}
+        )
+        if self.folder is not None:
+            write_atomically(self.folder / MODEL, model_bytes(self.method.network_for_evaluation()))
+            write_result(self.folder, result)
+            remove_checkpoints(self.folder)
+        return result
+
+    # ------------------------------------------------------------------------------------------------ checkpoints
+
+    def _save(self) -> None:
+        self._clock("train_seconds")
+        self._last_save = time.monotonic()
+        if self.folder is None:
+            return
+        if not all(bool(torch.isfinite(p).all()) for p in self.model.parameters()):
+            at = self.position
+            raise ColdError(
+                f"a weight is not finite after step {at.total} (task {at.task + 1}); {self._last_good()}; "
+                "take a smaller --lr or --V"
+            )
+        save_checkpoint(self.folder, self.position.total, self.state())
+        self._clock("eval_seconds")
+
+    def state(self) -> dict[str, Any]:
+        """Everything that a run needs to go on as if nothing had happened."""
+        scaler = self.context.scaler
+        return {
+            "config": self.config.as_dict(),
+            "model": self.model.state_dict(),
+            "optimizer": self.context.optimizer.state_dict(),
+            "scaler": None if scaler is None else scaler.state_dict(),
+            "method": self.method.state(),
+            "streams": self.context.streams.state(),
+            "position": dict(vars(self.position)),
+            "record": dict(vars(self.record)),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.model.load_state_dict(state["model"])
+        self.context.optimizer.load_state_dict(state["optimizer"])
+        if self.context.scaler is not None:
+            self.context.scaler.load_state_dict(state["scaler"])
+        self.method.load(state["method"])
+        self.context.streams.load(state["streams"])
+        self.position = Position(**state["position"])
+        self.record = Record(**state["record"])
+
+    def _resume(self) -> None:
+        assert self.folder is not None
+        found = load_latest(self.folder)
+        if found is None:
+            return
+        state, problems = found
+        for line in problems:
+            print(f"note: {line}; going on from the checkpoint before", file=sys.stderr)
+        if make_comparable(state["config"]) != make_comparable(self.config.as_dict()):
+            raise ColdError(f"the checkpoint in {self.folder} belongs to other settings; start over with --fresh")
+        self.load(state)
+
+
+def pick_device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ColdError(
+            f"device {name!r} cannot be used here: {str(error).splitlines()[0]}; take cpu or auto"
+        ) from None
+    return device
+
+
+def peak_memory(device: torch.device) -> int:
+    """The largest memory the process has used so far: of the GPU, or of the main memory."""
+    if device.type == "cuda":
+        return int(torch.cuda.max_memory_allocated(device))
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def model_bytes(model: nn.Module) -> bytes:
+    """The trained weights as safetensors."""
+    data: bytes = safetensors_bytes(
+        {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
+    )
+    return data
+
+
+def make_comparable(config: dict[str, Any]) -> dict[str, Any]:
+    """A configuration without what names the place of computing only."""
+    return {name: value for name, value in config.items() if name not in ("device", "threads", "eval_batch")}
+
+
+def _load(config: RunConfig, data_root: Path | None) -> Benchmark:
+    return load_benchmark(
+        config.dataset,
+        root=data_root,
+        tasks=config.tasks,
+        seed=config.seed,
+        limit_train=config.limit_train,
+        limit_test=config.limit_test,
+        validation=config.validation,
+        iid=config.iid,
+        augment=config.augment,
+    )
