@@ -40,18 +40,24 @@ class Transform:
         return x
 
     def _augment(self, raw: Tensor, generator: torch.Generator) -> Tensor:
-        """Crops and flips on the stored bytes, before normalisation, so that the padding is black."""
-        n, device = raw.shape[0], raw.device
-        if self.padding:
-            height, width = raw.shape[-2:]
-            dy, dx = torch.randint(0, 2 * self.padding + 1, (2, n), generator=generator, device=device)
-            padded = functional.pad(raw, (self.padding,) * 4)
-            windows = padded.unfold(2, height, 1).unfold(3, width, 1)  # a view: (n, C, shifts, shifts, H, W)
-            raw = windows[torch.arange(n, device=device), :, dy, dx]
+        """Crop and flip in one gather on the stored bytes, before normalisation, so that the padding is black."""
+        n, channels, height, width = raw.shape
+        device, rows, columns = raw.device, _count(height, raw.device), _count(width, raw.device)
         if self.flip:
-            mirrored = torch.rand(n, generator=generator, device=device) < 0.5
-            raw = torch.where(mirrored[:, None, None, None], raw.flip(-1), raw)
-        return raw
+            mirrored = torch.rand((n, 1), generator=generator, device=device) < 0.5
+            columns = torch.where(mirrored, width - 1 - columns, columns)  # (n, W)
+        if self.padding:
+            dy, dx = torch.randint(0, 2 * self.padding + 1, (2, n, 1), generator=generator, device=device)
+            rows, columns = rows + dy, columns + dx
+            raw = functional.pad(raw, (self.padding,) * 4)
+        pixels = rows.reshape(-1, height, 1) * raw.shape[-1] + columns.reshape(-1, 1, width)
+        where = pixels.reshape(-1, 1, height * width).expand(n, channels, -1)
+        return raw.flatten(2).gather(2, where).reshape(n, channels, height, width)
+
+
+@lru_cache(maxsize=64)
+def _count(stop: int, device: torch.device) -> Tensor:
+    return torch.arange(stop, device=device)
 
 
 @lru_cache(maxsize=64)

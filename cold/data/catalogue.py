@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from coldtheory.errors import ColdError, unknown_name
 
-from . import idx
+from . import cifar, idx, tinyimagenet
 from .augment import Transform
 from .images import Images
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """`find` looks for the files below a data root, `read` makes images of what it found.
+    """`find` looks for the files below a data root, `read` makes images of what it found, `counts` tells how
+    many it holds (training images, test images, classes).
 
     `mean` and `std` are those of the canonical training images, a channel, in units of 255; `padding` and `flip` is
     the usual augmentation.
@@ -25,6 +27,7 @@ class DataSet:
     name: str
     find: Callable[[Path], Path | None]
     read: Callable[[Path], Images]
+    counts: Callable[[Path], tuple[int, int, int]]
     mean: tuple[float, ...]
     std: tuple[float, ...]
     padding: int = 0
@@ -46,7 +49,37 @@ class DataSet:
         return self.read(found)
 
 
-DATA_SETS = {data.name: data for data in (DataSet("mnist", idx.find, idx.read, (0.1307,), (0.3081,)),)}
+def _cifar(layout: cifar.Layout, mean: tuple[float, ...], std: tuple[float, ...]) -> DataSet:
+    return DataSet(
+        layout.name,
+        find=partial(cifar.find, layout=layout),
+        read=partial(cifar.read, layout=layout),
+        counts=partial(cifar.counts, layout=layout),
+        mean=mean,
+        std=std,
+        padding=4,
+        flip=True,
+    )
+
+
+DATA_SETS = {
+    data.name: data
+    for data in (
+        DataSet("mnist", idx.find, idx.read, idx.counts, mean=(0.1307,), std=(0.3081,)),
+        _cifar(cifar.CIFAR10, (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
+        _cifar(cifar.CIFAR100, (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)),
+        DataSet(
+            "tinyimagenet",
+            tinyimagenet.find,
+            tinyimagenet.read,
+            tinyimagenet.counts,
+            mean=(0.4802, 0.4481, 0.3975),
+            std=(0.2770, 0.2691, 0.2821),
+            padding=4,
+            flip=True,
+        ),
+    )
+}
 
 
 @dataclass(frozen=True)

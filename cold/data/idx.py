@@ -50,6 +50,12 @@ def read(folder: Path) -> Images:
     )
 
 
+def counts(folder: Path) -> tuple[int, int, int]:
+    """Training images, test images and classes."""
+    labels = [read_idx(path) for path in (_file(folder, FILES[key]) for key in ("train_y", "test_y")) if path]
+    return len(labels[0]), len(labels[1]), 10
+
+
 def read_idx(path: Path) -> np.ndarray:
     """One idx file of bytes: two zeros, the type, the number of axes, their lengths (big-endian), the data."""
     remedy = "remove it and run 'cold data fetch mnist'"

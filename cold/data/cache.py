@@ -1,0 +1,127 @@
+"""Decoded images on disk: what took a minute to decode is read in a second the next time.
+
+One safetensors file a source, uncompressed, with a checksum and its provenance in the head. It is written in one
+move; a damaged one is made anew. It is keyed by name, size and time of the source, so that a changed source is
+decoded again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from filelock import FileLock
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from coldtheory.provenance import provenance
+
+from .images import Images
+from .roots import cache_folder
+
+FORMAT = "cold-images/1"
+_PARTS = ("train_x", "train_y", "test_x", "test_y")
+
+
+class CacheWarning(UserWarning):
+    """Decoded images could not be kept; all works, but the next start decodes again."""
+
+
+def cached(source: Path, make: Callable[[], Images], *, settings: str = "") -> Images:
+    """The images of `source` from the cache, else made and put there."""
+    path = cache_path(source, settings)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(path.with_suffix(".lock")):  # of several processes of one run, one decodes
+            images = _load(path)
+            if images is None:
+                images = make()
+                _save(path, images)
+            return images
+    except OSError as error:
+        warnings.warn(f"cannot keep decoded images in {path.parent}: {error.strerror or error}", CacheWarning, 2)
+        return make()
+
+
+def cached_counts(source: Path, settings: str = "") -> tuple[int, int, int] | None:
+    """Training images, test images and classes of a source that is in the cache, from the head of the file."""
+    try:
+        with safe_open(cache_path(source, settings), framework="pt") as file:
+            counts = [int(file.get_slice(part).get_shape()[0]) for part in ("train_y", "test_y")]
+            return counts[0], counts[1], len(json.loads(file.metadata()["classes"]))
+    except (OSError, SafetensorError, KeyError, ValueError):
+        return None
+
+
+def cache_path(source: Path, settings: str = "") -> Path:
+    text = json.dumps([FORMAT, settings, _identity(source)])
+    stem = source.name.split(".")[0] or "images"
+    return cache_folder() / f"{stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.safetensors"
+
+
+def _identity(source: Path) -> list[object]:
+    """Name, size and time of a file, or of every file of a folder."""
+    found = sorted(p for p in source.rglob("*") if p.is_file()) if source.is_dir() else [source]
+    total = hashlib.sha256()
+    for file in found:
+        status = file.stat()
+        total.update(f"{file.relative_to(source.parent)}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    return [source.name, len(found), total.hexdigest()]
+
+
+def _load(path: Path) -> Images | None:
+    try:
+        with safe_open(path, framework="pt") as file:
+            head = file.metadata()
+            tensors = {part: file.get_tensor(part) for part in _PARTS}
+        if head["format"] != FORMAT or head["sha256"] != _checksum(tensors):
+            return None
+        y = {part: tensors[part].numpy() for part in ("train_y", "test_y")}
+        classes = tuple(json.loads(head["classes"]))
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        return None
+    return Images(tensors["train_x"], y["train_y"], tensors["test_x"], y["test_y"], classes, head["source"])
+
+
+def _save(path: Path, images: Images) -> None:
+    tensors = {
+        "train_x": images.train_x.contiguous(),
+        "train_y": torch.from_numpy(images.train_y),
+        "test_x": images.test_x.contiguous(),
+        "test_y": torch.from_numpy(images.test_y),
+    }
+    head = {
+        "format": FORMAT,
+        "sha256": _checksum(tensors),
+        "classes": json.dumps(images.classes),
+        "source": images.source,
+        "provenance": json.dumps(provenance()),
+    }
+    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        try:
+            save_file(tensors, scratch, metadata=head)
+        except SafetensorError as error:  # a full disk, as the library tells it
+            raise OSError(str(error)) from None
+        with open(scratch, "rb") as file:
+            os.fsync(file.fileno())
+        os.chmod(scratch, 0o644)
+        os.replace(scratch, path)
+    except OSError as error:
+        os.unlink(scratch)
+        warnings.warn(f"cannot keep decoded images in {path.parent}: {error.strerror or error}", CacheWarning, 3)
+
+
+def _checksum(tensors: dict[str, torch.Tensor]) -> str:
+    total = hashlib.sha256()
+    for part in _PARTS:
+        total.update(np.ascontiguousarray(tensors[part].numpy()).data)
+    return total.hexdigest()
