@@ -38,14 +38,19 @@ def names(path: Path, *, max_bytes: int = MAX_BYTES) -> Iterator[str]:
     return (name for name, _ in _entries(path, max_bytes))
 
 
-def extract(path: Path, into: Path, wanted: Wanted = lambda _: True, *, max_bytes: int = MAX_BYTES) -> None:
-    """Write the wanted files of an archive below `into`, which appears whole or not at all."""
+def extract(
+    path: Path, into: Path, wanted: Wanted = lambda _: True, *, flat: bool = False, max_bytes: int = MAX_BYTES
+) -> None:
+    """Write the wanted files of an archive below `into`, which appears whole or not at all.
+
+    `flat`: without the folders that they are in.
+    """
     scratch = None
     try:
         into.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(dir=into.parent, prefix=f".{into.name}."))
         for name, content in files(path, wanted, max_bytes=max_bytes):
-            target = scratch / name
+            target = scratch / (PurePosixPath(name).name if flat else name)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         scratch.chmod(0o755)
@@ -70,7 +75,8 @@ def _entries(path: Path, max_bytes: int) -> Iterator[tuple[str, _Reader]]:
     budget, count = max_bytes, 0
     try:
         for name, size, read in kind(path):
-            _check_name(name, path)
+            if kind is not _in_folder:
+                _check_name(name, path)
             budget, count = budget - size, count + 1
             if budget < 0 or count > MAX_ENTRIES:
                 raise ColdError(
@@ -132,5 +138,5 @@ def _zip_reader(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> _Reader:
 
 def _check_name(name: str, path: Path) -> None:
     parts = PurePosixPath(name)
-    if parts.is_absolute() or ".." in parts.parts or "\\" in name or ":" in parts.parts[0:1] or "\0" in name:
+    if parts.is_absolute() or ".." in parts.parts or any(sign in name for sign in ("\\", "\0", ":/")):
         raise ColdError(f"{path} holds {name!r}, a path that leads out of its folder; it is not unpacked, remove it")

