@@ -105,7 +105,7 @@ def _scene(
         ax.scatter(w_star[:, 0], w_star[:, 1], c=colors, marker="x", s=16, zorder=5, linewidths=0.9, label="$w^*_t$")
     ax.margins(0.12)
     ax.set_title("tasks and models")
-    ax.legend(loc="best", handletextpad=0.3)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, columnspacing=0.8, handletextpad=0.3)
 
 
 def _sizes(curvature: Array, smallest: float, largest: float) -> Array:

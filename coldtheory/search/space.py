@@ -15,8 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ..ideal import minimax_centre, smallest_feasible_delta
 from ..quadratics import Array, Quadratics
+from .comparators import comparators_of, lowest_tolerances
 from .plans import Plan
 
 _NOTHING = 0.25  # the share of an increment's range that stands for exactly 0
@@ -107,7 +107,7 @@ class Space:
                 memory_hessians = spread(_hessians(shapes + own, plan.hessians, d))
         optima, hessians = spread(optima), None if shapes is None else spread(_hessians(shapes, plan.hessians, d))
         w0 = optima[:, 0] if plan.solver == "exact" else optima[:, 0] + reader.signed(d)
-        V = reader.log(-6.0, 6.0)
+        V = reader.log(-8.0, 6.0)
         share = np.ones(len(V)) if plan.solver == "exact" else reader.log(-4.0, 0.0)
         if not plan.ideal:
             delta = reader.log(-8.0, 1.0)
@@ -115,10 +115,10 @@ class Space:
         seen = Quadratics.of(
             optima if memory_optima is None else memory_optima, hessians if memory_hessians is None else memory_hessians
         )
-        lowest = np.maximum(_lowest(seen), 1e-9)
+        lowest = np.maximum(lowest_tolerances(seen), 1e-9)
         delta = lowest * (1.0 + reader.log(-4.0, 2.0))
         delta_prime = lowest * (1.0 + _FEASIBLE * 10) + (1.0 - reader.log(-4.0, 0.0)) * (delta - lowest)
-        w_star = _on_the_line(optima, seen, delta_prime) if d == 1 and seen.isotropic else None
+        w_star = comparators_of(optima, seen, delta_prime)
         return Candidates(optima, hessians, memory_optima, memory_hessians, w0, V, delta, share, delta_prime, w_star)
 
     def _shapes(self, reader: _Reader, count: int) -> Array | None:
@@ -158,29 +158,3 @@ def _hessians(shapes: Array, kind: str, d: int) -> Array:
         )
     matrices = (basis * eigenvalues[..., None, :]) @ basis.swapaxes(-1, -2)
     return np.asarray(0.5 * (matrices + matrices.swapaxes(-1, -2)))
-
-
-def _lowest(seen: Quadratics) -> Array:
-    """The smallest delta' for which eq. ideal_cl is feasible, (B,).
-
-    On a line the constraints are intervals, which meet as soon as every two of them do.
-    """
-    if seen.T == 1:
-        return np.zeros(len(seen.optima))
-    if seen.isotropic and seen.d > 1 and (seen.hessians == 1.0).all():
-        return minimax_centre(seen.optima[:, :-1])[1]
-    if seen.d > 1 or not seen.isotropic:
-        return np.array([smallest_feasible_delta(seen[i]) for i in range(len(seen.optima))])
-    a, root = seen.optima[:, :-1, 0], np.sqrt(seen.hessians[:, :-1])
-    width = root[:, :, None] * root[:, None, :] / (root[:, :, None] + root[:, None, :])
-    return np.asarray((0.5 * (width * (a[:, :, None] - a[:, None, :])) ** 2).max(axis=(1, 2)))
-
-
-def _on_the_line(optima: Array, seen: Quadratics, delta_prime: Array) -> Array:
-    """w*_t in one dimension: a_t moved into the interval that all past tasks allow, (B, T, 1)."""
-    reach = np.sqrt(2.0 * delta_prime[:, None] / seen.hessians) * (1.0 - 1e-12)
-    low = np.maximum.accumulate(seen.optima[..., 0] - reach, axis=1)
-    high = np.minimum.accumulate(seen.optima[..., 0] + reach, axis=1)
-    w = optima[..., 0].copy()
-    w[:, 1:] = np.clip(w[:, 1:], low[:, :-1], high[:, :-1])
-    return w[..., None]
