@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,7 +17,7 @@ from rich.table import Table
 from ..errors import ColdError
 from ..figures import gallery, registry
 from ..figures.catalogue import Scale
-from ..figures.registry import Figure
+from ..figures.registry import Figure, Training
 from .options import JsonOption, OutOption
 
 SCALE = Scale()
@@ -30,85 +31,98 @@ def add_to(app: typer.Typer) -> None:
     app.command("plot")(plot)
 
 
-def list_figures(
-    out: OutOption = Path("results"), to: ToOption = Path("figures"), as_json: JsonOption = False
-) -> None:
+def list_figures(out: OutOption = Path("results"), to: ToOption = Path("figures"), as_json: JsonOption = False) -> None:
     """List every figure with the state of its data and the command that makes it.
 
     Example: [bold]coldtheory figures[/]
     """
     known = registry.figures(SCALE)
-    entries = [
-        {
-            "id": figure.id, "aliases": list(figure.aliases), "label": figure.label, "kind": figure.kind,
-            "title": figure.title, "state": figure.state(out), "command": figure.command,
-            "data": [{"name": d.name, "state": d.state(out), "command": d.command} for d in figure.data],
-            "picture": str(to / f"{figure.id}.png") if (to / f"{figure.id}.png").is_file() else None,
-        }
-        for figure in known
-    ]  # fmt: skip
+    entries = [_entry(figure, out, to) for figure in known]
     if as_json:
         typer.echo(json.dumps(entries))
         return
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name in ("id", "kind", "data", "drawn", "made by"):
-        table.add_column(name, no_wrap=True)
+    console = Console(width=None if Console().is_terminal else 120)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0), expand=True)
+    for name, width in (("figure", 31), ("also", 13), ("data", 7), ("drawn", 5)):
+        table.add_column(name, no_wrap=True, min_width=width)
+    table.add_column("made by", no_wrap=True, ratio=1, overflow="ellipsis")
     for figure, entry in zip(known, entries, strict=True):
-        short = f" [dim]({', '.join(figure.aliases)})[/]" if figure.aliases else ""
-        state = str(entry["state"])
+        state = entry["state"]
         table.add_row(
-            figure.id + short, figure.kind, f"[{_STATE_COLOR[state]}]{state}[/]", "yes" if entry["picture"] else "no",
-            escape(figure.command),
+            figure.id, ", ".join(figure.aliases), f"[{_STATE_COLOR[state]}]{state}[/]",
+            "yes" if entry["picture"] else "no", escape(figure.command),
         )  # fmt: skip
-    Console(width=None if Console().is_terminal else 120).print(table)
+    console.print(table)
+    counts = Counter(entry["state"] for entry in entries)
+    console.print(f"{len(entries)} figures: " + ", ".join(f"{n} {state}" for state, n in counts.items()))
+    console.print("[dim]--json has every command in full, and the paper's labels[/]")
 
 
 def plot(
     name: Annotated[str, typer.Argument(metavar="ID|all", help="A figure as 'coldtheory figures' lists it, or all.")],
-    run: Annotated[bool, typer.Option("--run", help="Make missing or stale data first.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Compare the pictures' data with the code; 1 if any differs.")] = False,
+    run: Annotated[bool, typer.Option("--run", help="Make missing or stale data first (theory figures).")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare the pictures' data with the code; exit 1 if any differs.")
+    ] = False,
     out: OutOption = Path("results"),
     to: ToOption = Path("figures"),
     formats: Annotated[str, typer.Option("--format", help="png, pdf or both, by commas.")] = "png,pdf",
+    paper: Annotated[bool, typer.Option("--paper", help="Training figures: the paper's printed numbers too.")] = False,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", help="Training figures: another dataset than the paper's.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="Training figures: only runs of this profile.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Draw a figure, or all that have data, from what is stored; nothing is simulated without --run.
 
-    Example: [bold]coldtheory plot gradient --run[/]
+    Example: [bold]coldtheory plot gradient --run[/] and [bold]coldtheory plot all --check[/]
     """
-    known = registry.figures(SCALE)
+    known = registry.figures(SCALE, Training(dataset, profile, paper))
     chosen = list(known) if name == "all" else [registry.find(name, known)]
     if check:
         _check(chosen, to, as_json=as_json)
         return
-    _refuse_file(to)
+    kinds = gallery.check_formats(part.strip().lower() for part in formats.split(",") if part.strip())
+    gallery.check_folder(to)
     console = Console(stderr=True, highlight=False)
-    drawn: list[dict[str, object]] = []
+    drawn: list[dict[str, Any]] = []
     skipped: list[Figure] = []
     for figure in chosen:
         if run and figure.kind == "theory":
             _make(figure, out, console)
-        state = figure.state(out)
-        if name == "all" and state != "present":
+        if name == "all" and figure.state(out) != "present":
             skipped.append(figure)
-            if state == "stale" and not as_json:
-                console.print(f"[yellow]{figure.id}: its data is of another version; redo it with {figure.command}[/]")
             continue
         start = time.perf_counter()
-        files = gallery.write_figure(figure, out, to, _formats(formats))
+        files = gallery.write_figure(figure, out, to, kinds)
         seconds = time.perf_counter() - start
         drawn.append({"id": figure.id, "files": [str(path) for path in files], "seconds": round(seconds, 2)})
         if not as_json:
             Console(highlight=False).print(f"{figure.id}: {files[0]} [dim]({seconds:.1f} s)[/]", soft_wrap=True)
+    if not as_json:
+        _explain_skipped(skipped, out, console)
     if not drawn:
         raise ColdError(f"no figure has its data in {out}; make it with: coldtheory plot all --run")
     if name == "all":
         gallery.write_readme(known, to)
-        if skipped and not as_json:
-            ids = ", ".join(figure.id for figure in skipped)
-            console.print(f"[dim]no data for {ids}; 'coldtheory figures' says what makes it[/]", soft_wrap=True)
     if as_json:
         typer.echo(json.dumps({"drawn": drawn, "skipped": [figure.id for figure in skipped]}))
+
+
+def _entry(figure: Figure, out: Path, to: Path) -> dict[str, Any]:
+    picture = to / f"{figure.id}.png"
+    return {
+        "id": figure.id, "aliases": list(figure.aliases), "label": figure.label, "kind": figure.kind,
+        "title": figure.title, "sentence": figure.sentence, "state": figure.state(out), "command": figure.command,
+        "data": [
+            {"name": d.name, "state": d.state(out), "command": d.command, "commands": list(d.commands())}
+            for d in figure.data
+        ],
+        "picture": str(picture) if picture.is_file() else None,
+    }  # fmt: skip
 
 
 def _make(figure: Figure, out: Path, console: Console) -> None:
@@ -118,8 +132,22 @@ def _make(figure: Figure, out: Path, console: Console) -> None:
                 data.make(out)
 
 
+def _explain_skipped(skipped: Sequence[Figure], out: Path, console: Console) -> None:
+    """What is stale one by one, since old data may mislead; what is missing in one line."""
+    missing = []
+    for figure in skipped:
+        if figure.state(out) == "stale":
+            console.print(f"[yellow]{figure.id}:[/] {escape(gallery.complaint(figure, out))}", soft_wrap=True)
+        else:
+            missing.append(figure.id)
+    if missing:
+        words = f"no data for {', '.join(missing)}; 'coldtheory figures' says what makes it"
+        console.print(f"[dim]{words}[/]", soft_wrap=True)
+
+
 def _check(chosen: Sequence[Figure], to: Path, *, as_json: bool) -> None:
-    found = gallery.check(chosen, to)
+    with Console(stderr=True).status("computing the data anew"):
+        found = gallery.check(chosen, to)
     if as_json:
         typer.echo(json.dumps(found))
     else:
@@ -128,12 +156,3 @@ def _check(chosen: Sequence[Figure], to: Path, *, as_json: bool) -> None:
             console.print(f"{id_}: {'matches' if problem is None else escape(problem)}", soft_wrap=True)
     if any(problem is not None for problem in found.values()):
         raise typer.Exit(1)
-
-
-def _formats(text: str) -> list[str]:
-    return [part.strip().lower() for part in text.split(",") if part.strip()]
-
-
-def _refuse_file(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise ColdError(f"{folder} is a file; give a folder with --to")

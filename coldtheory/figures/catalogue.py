@@ -38,12 +38,13 @@ class Scale:
     eta: tuple[float, ...] = (1e-4, 4e-4, 1.6e-3)
     V_shown: tuple[float, ...] = (50.0, 200.0, 1000.0)
     delta_shown: tuple[float, ...] = (4e-7, 10.0, 50.0)
+    delta: tuple[float, ...] = log_grid(1e-1, 1e3, 25)
     lengths: tuple[int, ...] = (50, 150, 500, 1500)
     few_seeds: int = 5  # for streams of 1500 tasks
     noise: tuple[float, ...] = log_grid(1e-4, 1e-1, 10)
     drift: tuple[float, ...] = (0.0, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
     stride: int = 2
-    rounds: int = 12
+    rounds: int = 40
 
 
 def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
@@ -51,7 +52,7 @@ def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
     s = scale or Scale()
     span = {"seeds": s.seeds, "T": s.T}
     maps = {"regime": "conflict", "references": ["previous", "best"], "eta": _GENTLE, "seed": 0, "T": s.T}
-    tables = [
+    tables: list[Dataset] = [
         _sweep("sweep_V", s, ALL),
         _sweep("sweep_V_off", s, ALL, Method(weights="none")),
         _queue_sweep(s),
@@ -74,7 +75,7 @@ def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
             "turning_points", compute.prediction, regimes=list(DRIFTING), V=list(_fine(s.V_wide)), seeds=s.few_seeds,
             T=list(s.lengths),
         ),
-        _table("bound_terms", compute.bound_terms, regimes=list(ALL), V=list(s.V), seeds=s.few_seeds, T=s.T),
+        _table("bound_terms", compute.bound_terms, regimes=list(ALL), V=list(s.V), **span),
         _table("variation", compute.variation, noise=list(s.noise), drift=list(s.drift), V=200.0, **span),
         _table("picture", compute.picture, rounds=s.rounds, V=[1.0, 10.0], slack=1.5),
     ]  # fmt: skip
@@ -115,7 +116,7 @@ def _length_sweep(s: Scale) -> SweepData:
     """V-sweeps at several T: where the gradient turns depends on how long the stream is."""
     few = replace(s, seeds=s.few_seeds)
     cells = [
-        cell for regime in DRIFTING for T in s.lengths for cell in _cells(replace(few, T=T), regime, s.V_wide[:-4:2])
+        cell for regime in DRIFTING for T in s.lengths for cell in _cells(replace(few, T=T), regime, s.V_wide[:-2:2])
     ]
     return SweepData("sweep_T", "coldtheory plot turning --run", cells, _COLUMNS)
 
@@ -125,7 +126,7 @@ def _delta_sweep(s: Scale) -> SweepData:
     cells = [
         cell
         for method in (Method(), Method(reference="best"))
-        for cell in grid(conflict, "delta", log_grid(1e-1, 1e3, 13), s.seeds, numbers=gentle, method=method)
+        for cell in grid(conflict, "delta", s.delta, s.seeds, numbers=gentle, method=method)
     ]
     return SweepData("sweep_delta", "coldtheory plot queues_delta --run", cells, _COLUMNS)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import measures
+from ..bounds import Bound, evaluate, facts_of
 from ..ideal import ideal_points, smallest_feasible_delta
 from ..prediction import predicted_grad_before
 from ..settings import Reference
@@ -20,6 +21,7 @@ from .table import Table
 
 _ETA, _STEPS = 4e-4, 3  # the paper's toy
 _QUANTILES = {"low": 0.1, "high": 0.9}
+_SEEDS_AT_ONCE = 5
 
 
 def trajectory(*, regimes: Sequence[str], V: Sequence[float], seeds: int, T: int) -> Table:
@@ -88,10 +90,11 @@ def prediction(*, regimes: Sequence[str], V: Sequence[float], seeds: int, T: Seq
 
 def variation(*, noise: Sequence[float], drift: Sequence[float], seeds: int, T: int, V: float) -> Table:
     """D_Phi, rho_bar and Delta_bar of HIGH when its noise c2 or its drift changes, the other as in the paper."""
-    settings = [("noise", {"c2": c2}) for c2 in noise] + [("drift", {"drift": way}) for way in drift]
+    settings = [("noise", "c2", value) for value in noise] + [("drift", "drift", value) for value in drift]
     rows = []
-    for axis, constants in settings:
-        run = simulate(make_tasks("high", range(seeds), T=T, **constants), V=V)
+    for axis, constant, value in settings:
+        given: dict[str, Any] = {"T": T, constant: value}
+        run = simulate(make_tasks("high", range(seeds), **given), V=V)
         ball = measures.enclosing_ball(run)
         found = {
             "D_phi": measures.loss_variation(run, ball=ball),
@@ -101,7 +104,6 @@ def variation(*, noise: Sequence[float], drift: Sequence[float], seeds: int, T: 
             "grad_before": run.avg_grad_before,
             "Qbar": run.avg_Qbar,
         }
-        value = next(iter(constants.values()))
         rows += [
             {"axis": axis, "value": value, "seed": s, **{name: array[s] for name, array in found.items()}}
             for s in range(seeds)
@@ -113,18 +115,19 @@ def picture(*, rounds: int, V: Sequence[float], slack: float) -> Table:
     """COLD-ORACLE in the plane: three kinds of task take turns, at the corners of a triangle.
 
     delta = delta' is `slack` times the smallest one for which eq. ideal_cl has a solution. The minimiser of
-    DPP_t is taken exactly. The path named "off" has the queue switched off.
+    DPP_t is taken exactly. The path named "off" has the queue switched off. `loss` is that of task 1, `average`
+    its mean over all tasks after the first, which the method is to keep below delta.
     """
     angle = np.deg2rad([90.0, 210.0, 330.0])
     corners = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
     tasks = from_optima(corners[np.arange(3 * rounds) % 3])
     delta = slack * smallest_feasible_delta(tasks.phi_hat)
     rows: list[dict[str, Any]] = [
-        {"what": "optimum", "t": k + 1, "x": x, "y": y, "loss": 0.0, "queue": 0.0, "delta": delta}
+        {"what": "optimum", "t": k + 1, "x": x, "y": y, "loss": 0.0, "average": 0.0, "queue": 0.0, "delta": delta}
         for k, (x, y) in enumerate(corners)
     ]
-    ideal = ideal_points(tasks, delta).w_star
-    rows += list(_path("ideal", None, ideal, corners[0], delta, np.zeros(tasks.T)))
+    ideal = ideal_points(from_optima(np.tile(corners, (2, 1))), delta).w_star[3:]  # all three kinds are past ones
+    rows += list(_path("ideal", None, ideal, corners[0], delta, np.zeros(len(ideal))))
     for value in (*V, None):
         off = value is None
         run = simulate(
@@ -140,28 +143,41 @@ def _path(
     what: str, V: float | None, w: np.ndarray, first: np.ndarray, delta: float, queue: np.ndarray
 ) -> Iterator[dict[str, Any]]:
     loss = 0.5 * np.square(w - first).sum(axis=-1)
+    average = np.concatenate([[0.0], loss[1:].cumsum() / np.arange(1, len(loss))])
     for t, point in enumerate(w):
         place = {"what": what, "V": V, "t": t + 1, "x": point[0], "y": point[1]}
-        yield {**place, "loss": loss[t], "queue": queue[t], "delta": delta}
+        yield {**place, "loss": loss[t], "average": average[t], "queue": queue[t], "delta": delta}
 
 
 def bound_terms(*, regimes: Sequence[str], V: Sequence[float], seeds: int, T: int) -> Table:
-    """Each statement's left side, right side and terms, in the forms that hold, for every run of a V-sweep."""
-    from ..bounds import evaluate, facts_of  # noqa: PLC0415  (large, and needed for this table alone)
+    """Each statement's left side, right side, terms and their ratio, in the forms that hold, over a V-sweep.
 
+    Mean and quantiles over seeds; empty where a premise fails or the measured side is 0 for some seed.
+    """
     rows: list[dict[str, Any]] = []
     for regime in regimes:
-        run = simulate(make_tasks(regime, range(seeds), T=T), V=V)
-        facts = facts_of(run)
-        for id_, form in BOUNDS:
-            bound = evaluate(id_, form, facts)
-            parts = {"measured": bound.lhs, "bound": bound.rhs, **{f"term: {n}": v for n, v in bound.terms.items()}}
-            rows += [
-                {"regime": regime, "statement": id_, "form": form, "part": part, "V": v, **_mean(array[:, i])}
-                for part, array in parts.items()
-                for i, v in enumerate(V)
-            ]
+        parts: dict[tuple[str, str], list[dict[str, np.ndarray]]] = {name: [] for name in BOUNDS}
+        for first in range(0, seeds, _SEEDS_AT_ONCE):  # every queue of every run is kept while its bounds are evaluated
+            some = range(first, min(first + _SEEDS_AT_ONCE, seeds))
+            run = simulate(make_tasks(regime, some, T=T), V=V)
+            facts = facts_of(run)
+            for name in BOUNDS:
+                parts[name].append(_parts(evaluate(*name, facts)))
+        for (id_, form), pieces in parts.items():
+            for part in pieces[0]:
+                array = np.concatenate([piece[part] for piece in pieces])
+                here = {"regime": regime, "statement": id_, "form": form, "part": part}
+                rows += [{**here, "V": v, **_mean(array[:, i])} for i, v in enumerate(V)]
     return Table.of(rows)
+
+
+def _parts(bound: Bound) -> dict[str, np.ndarray]:
+    """(streams, V) arrays by name, NaN where the statement does not apply."""
+    use = bound.applicable
+    sides = {"measured": bound.lhs, "bound": bound.rhs, "ratio": bound.rhs / np.where(bound.lhs > 0, bound.lhs, np.nan)}
+    return {
+        n: np.where(use, a, np.nan) for n, a in {**sides, **{f"term: {t}": v for t, v in bound.terms.items()}}.items()
+    }
 
 
 #: (statement, form) whose tightness is drawn.
@@ -198,6 +214,8 @@ def _spread(arrays: dict[str, np.ndarray]) -> dict[str, float]:
 
 
 def _mean(values: np.ndarray) -> dict[str, float]:
-    return {"mean": float(values.mean()), "low": float(np.quantile(values, 0.1)), "high": float(np.quantile(values, 0.9))}
-
-
+    return {
+        "mean": float(values.mean()),
+        "low": float(np.quantile(values, 0.1)),
+        "high": float(np.quantile(values, 0.9)),
+    }

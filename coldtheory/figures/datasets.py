@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -12,7 +13,7 @@ from ..errors import ColdError
 from ..parallel import Engine
 from ..provenance import provenance
 from ..store import config_key, read_rows, write_atomically
-from ..sweep import Cell, run_cells
+from ..sweep import _SCHEMA, Cell, run_cells  # tables come from the same simulator as rows, and age with them
 from .table import Table, digest
 
 State = Literal["present", "stale", "missing"]
@@ -38,6 +39,7 @@ class Dataset(Protocol):
     def command(self) -> str: ...
     @property
     def key(self) -> str: ...
+    def commands(self) -> Iterator[str]: ...
     def state(self, folder: Path) -> State: ...
     def load(self, folder: Path) -> Stored: ...
     def make(self, folder: Path) -> None: ...
@@ -73,29 +75,37 @@ class SweepData:
 
     def state(self, folder: Path) -> State:
         wanted = {cell.key for cell in self.cells}
-        schema = self.cells[0].config["schema"]
-        for stem in {cell.source.stem for cell in self.cells}:
-            path = folder / f"{stem}.json"
+        other_schema = False
+        for path in self._paths(folder):
             if not path.is_file():
-                return "missing"
+                continue
             try:
-                rows = read_rows(path)["rows"]
+                rows = _rows_of(path)["rows"]
             except ColdError:
                 return "stale"
-            if any(row.get("schema") != schema for row in rows):
-                return "stale"
+            other_schema |= any(row.get("schema") != self.cells[0].config["schema"] for row in rows)
             wanted -= {row["key"] for row in rows}
-        return "missing" if wanted else "present"
+        if not wanted:
+            return "present"
+        return "stale" if other_schema else "missing"
 
     def load(self, folder: Path) -> Stored:
-        _demand(self, folder)
-        stems = dict.fromkeys(cell.source.stem for cell in self.cells)
-        contents = [read_rows(folder / f"{stem}.json") for stem in stems]
-        rows = {row["key"]: row for content in contents for row in content["rows"]}
+        for path in self._paths(folder):
+            if path.is_file():
+                _rows_of(path)  # a damaged file says itself what is wrong and what to do
+        _demand(self, folder, f"its rows have another schema than {self.cells[0].config['schema']}")
+        contents = [_rows_of(path) for path in self._paths(folder)]
+        rows = {row["key"]: (row, content["provenance"]) for content in contents for row in content["rows"]}
         used = [rows[cell.key] for cell in self.cells]
-        origin = [one for content in contents for one in content["provenance"]]
-        table = Table.of({name: row[name] for name in self.columns} for row in used)
+        origin = [origins[row["provenance"]] for row, origins in used]
+        table = Table.of({name: row[name] for name in self.columns} for row, _ in used)
         return Stored(table, self.config, self.key, list({json.dumps(one): one for one in origin}.values()))
+
+    def _paths(self, folder: Path) -> list[Path]:
+        return [folder / f"{stem}.json" for stem in dict.fromkeys(cell.source.stem for cell in self.cells)]
+
+    def commands(self) -> Iterator[str]:
+        yield self.command
 
     def make(self, folder: Path) -> None:
         run_cells(list(self.cells), folder, engine=self.engine)
@@ -113,7 +123,7 @@ class TableData:
 
     @property
     def key(self) -> str:
-        return config_key({"name": self.name, "config": self.config, "version": self.version})
+        return config_key({"name": self.name, "config": self.config, "version": self.version, "rows": _SCHEMA})
 
     def state(self, folder: Path) -> State:
         if not (self._csv(folder).is_file() and self._about(folder).is_file()):
@@ -126,21 +136,39 @@ class TableData:
         return "present" if same else "stale"
 
     def load(self, folder: Path) -> Stored:
-        _demand(self, folder)
+        _demand(self, folder, self._change(folder))
         about = _read_about(self._about(folder))
         table = Table.from_csv(self._csv(folder).read_text())
         return Stored(table, self.config, self.key, [about["provenance"]])
+
+    def commands(self) -> Iterator[str]:
+        yield self.command
 
     def make(self, folder: Path) -> None:
         if self.state(folder) == "present":
             return
         text = self.compute(**self.config).to_csv()
         about = {
-            "format": FORMAT, "name": self.name, "key": self.key, "version": self.version,
+            "format": FORMAT, "name": self.name, "key": self.key, "version": self.version, "rows": _SCHEMA,
             "config": self.config, "sha256": digest(text), "provenance": provenance(),
         }  # fmt: skip
         write_atomically(self._csv(folder), text)
         write_atomically(self._about(folder), json.dumps(about, indent=1) + "\n")
+
+    def _change(self, folder: Path) -> str:
+        """What makes the stored table stale, in words."""
+        try:
+            about = _read_about(self._about(folder))
+        except ColdError as error:
+            return str(error)
+        old_version, version = (about.get("version"), about.get("rows")), (self.version, _SCHEMA)
+        if old_version != version:
+            return f"it is of version {_dotted(old_version)}, the code of {_dotted(version)}"
+        old, new = about.get("config", {}), json.loads(json.dumps(self.config))
+        changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+        if changed:
+            return f"it was made with another {', '.join(changed)}"
+        return "its table was changed after it was made"
 
     def _csv(self, folder: Path) -> Path:
         return folder / "data" / f"{self.name}.csv"
@@ -149,21 +177,40 @@ class TableData:
         return folder / "data" / f"{self.name}.json"
 
 
-def _demand(data: Dataset, folder: Path) -> None:
+def _demand(data: Dataset, folder: Path, change: str) -> None:
     state = data.state(folder)
     if state == "missing":
         raise ColdError(f"no data '{data.name}' in {folder}; make it with: {data.command}")
     if state == "stale":
         raise ColdError(
-            f"the data '{data.name}' in {folder} is damaged or of another version; make it anew with: {data.command}"
+            f"the data '{data.name}' in {folder} is of another version ({change}); make it anew with: {data.command}"
         )
+
+
+def _dotted(version: tuple[Any, ...]) -> str:
+    return ".".join(str(part) for part in version)
+
+
+def _rows_of(path: Path) -> dict[str, Any]:
+    """A row file, read once as long as it does not change: several figures share it."""
+    stat = path.stat()
+    return _cached_rows(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=64)
+def _cached_rows(path: Path, _mtime: int, _size: int) -> dict[str, Any]:
+    return read_rows(path)
 
 
 def _read_about(path: Path) -> dict[str, Any]:
     try:
         about = json.loads(path.read_text())
     except (OSError, UnicodeDecodeError, json.JSONDecodeError):
-        raise ColdError(f"cannot read {path}") from None
-    if not isinstance(about, dict) or about.get("format") != FORMAT or not {"key", "sha256", "provenance"} <= set(about):
-        raise ColdError(f"{path} is not of the format {FORMAT}")
+        raise ColdError(f"{path.name} cannot be read") from None
+    if (
+        not isinstance(about, dict)
+        or about.get("format") != FORMAT
+        or not {"key", "sha256", "provenance"} <= set(about)
+    ):
+        raise ColdError(f"{path.name} is not of the format {FORMAT}")
     return about

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ..errors import ColdError, unknown_name
 from ..store import write_atomically
+from .datasets import Stored
 from .registry import Figure
 from .table import Table, difference, digest, joined
 
@@ -18,38 +19,80 @@ Format = Literal["png", "pdf"]
 FORMAT = "coldtheory-figure/1"
 
 
-def write_figure(figure: Figure, results: Path, gallery: Path, formats: Sequence[str] = ("png", "pdf")) -> list[Path]:
-    """Draw one figure from stored data; the same data give the same bytes."""
-    for kind in formats:
+def check_formats(kinds: Iterable[str]) -> tuple[str, ...]:
+    wanted = tuple(kinds)
+    for kind in wanted:
         if kind not in get_args(Format):
             raise unknown_name("format", kind, get_args(Format))
-    stored = figure.load(results)
-    tables = {name: one.table for name, one in stored.items()}
+    if not wanted:
+        raise ColdError("--format is empty; give png, pdf or png,pdf")
+    return wanted
+
+
+def check_folder(folder: Path) -> None:
+    """Complain before anything is computed if pictures cannot be written there."""
+    if folder.exists() and not folder.is_dir():
+        raise ColdError(f"{folder} is a file; give a folder with --to")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ColdError(
+            f"cannot write to {folder}: {error.strerror or error}; choose another folder with --to"
+        ) from None
+
+
+def complaint(figure: Figure, results: Path) -> str:
+    """Why a figure cannot be drawn, in one line; empty if it can."""
+    try:
+        figure.load(results)
+    except ColdError as error:
+        return str(error)
+    return ""
+
+
+def write_figure(figure: Figure, results: Path, gallery: Path, formats: Sequence[str] = ("png", "pdf")) -> list[Path]:
+    """Draw one figure from stored data; the same data give the same bytes."""
     from ..plots.style import picture_bytes  # noqa: PLC0415  (matplotlib is slow to import)
 
+    stored = figure.load(results)
+    tables = {name: one.table for name, one in stored.items()}
     picture = figure.picture(tables)
-    written = []
-    for kind in formats:
-        path = gallery / f"{figure.id}.{kind}"
-        write_atomically(path, picture_bytes(picture, kind))
-        written.append(path)
     text = joined(tables).to_csv()
-    about = {
+    contents: dict[str, str | bytes] = {kind: picture_bytes(picture, kind) for kind in check_formats(formats)}
+    contents |= {"csv": text, "json": json.dumps(_about(figure, stored, text), indent=1, ensure_ascii=False) + "\n"}
+    paths = []
+    for suffix, content in contents.items():
+        paths.append(gallery / f"{figure.id}.{suffix}")
+        write_atomically(paths[-1], content)
+    return paths
+
+
+def _about(figure: Figure, stored: Mapping[str, Stored], csv: str) -> dict[str, Any]:
+    """The origin of a picture: whose data, of which seeds and settings, by which code and versions."""
+    commits = {one["commit"] for data in stored.values() for one in data.origin if one.get("commit")}
+    return {
         "format": FORMAT,
         "figure": figure.id,
         "label": figure.label,
         "command": figure.command,
-        "csv_sha256": digest(text),
+        "commit": sorted(commits),
+        "seeds": {name: seeds_of(data.config) for name, data in stored.items()},
+        "csv_sha256": digest(csv),
         "drawn_with": {name: importlib.metadata.version(name) for name in ("matplotlib", "seaborn")},
         "data": {
             name: {"key": one.key, "config": one.config, "provenance": one.origin} for name, one in stored.items()
         },
     }
-    for suffix, content in (("csv", text), ("json", json.dumps(about, indent=1, ensure_ascii=False) + "\n")):
-        path = gallery / f"{figure.id}.{suffix}"
-        write_atomically(path, content)
-        written.append(path)
-    return written
+
+
+def seeds_of(config: Mapping[str, Any]) -> list[int]:
+    """The seeds of a table's configuration: a list, a number of them (0, 1, ...), one, or none at all."""
+    if "seeds" in config:
+        given = config["seeds"]
+        return list(range(given)) if isinstance(given, int) else list(given)
+    return [config["seed"]] if "seed" in config else []
 
 
 def write_readme(known: Iterable[Figure], gallery: Path) -> Path:

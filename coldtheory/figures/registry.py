@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from ..errors import unknown_name
 from .catalogue import Scale, datasets
@@ -52,7 +52,7 @@ class Figure:
         draw = getattr(importlib.import_module(module), function)
         style = importlib.import_module("coldtheory.plots.style")
         with style.styled():
-            drawn: Picture = draw(tables) if self.kind == "theory" else draw(self.id, tables)
+            drawn: Picture = draw(tables)
         return drawn
 
 
@@ -60,14 +60,16 @@ class Figure:
 _THEORY: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     (
         "picture", "", "The method in the plane",
-        "Three kinds of task take turns: the ideal problem keeps the model in the overlap of the balls (grey); without "
-        "queues the model runs from optimum to optimum, with queues it is drawn towards the overlap, later for larger V.",
+        "Three kinds of task take turns. The ideal problem keeps every model in the overlap of the balls; without "
+        "queues the model runs from optimum to optimum, while queues pull it inwards until the running mean of a past "
+        "task's loss comes down to δ, later for larger V.",
         ("picture",), "picture:draw", (),
     ),
     (
         "theory_plots", "fig:theory_plots", "The paper's three theory panels",
         "Gradient against V, queue against V and gradient against t on LOW and HIGH: after a task the gradient falls "
-        "like 1/V on LOW and more slowly on HIGH; before a task it turns up again; the queue bends below a straight line.",
+        "like 1/V on LOW and more slowly on HIGH; before a task it turns up again; the queue bends below a straight "
+        "line.",
         ("sweep_V", "trajectory"), "theory_plots:draw", (),
     ),
     (
@@ -78,19 +80,19 @@ _THEORY: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]],
     ),
     (
         "gradient", "", "Gradient against V, with bound and prediction",
-        "Gradient before and after a task with fitted slopes, turning point and closed form (top), and Theorem 3 with its "
-        "terms above the measurement (bottom); on CONFLICT the queue changes the gradient itself.",
+        "Gradient before and after a task with fitted slopes, turning point and closed form (top), and Theorem 3 with "
+        "its terms above the measurement (bottom); on CONFLICT the queue changes the gradient itself.",
         ("sweep_V", "sweep_V_off", "prediction", "bound_terms"), "gradient:draw", (),
     ),
     (
         "turning", "", "Where the gradient turns",
-        "The V with the smallest gradient before a task falls with the length of the stream, as the closed form without "
-        "queues says: it balances the way from the start against the noise that is followed.",
+        "The V with the smallest gradient before a task falls with the length of the stream, as the closed form "
+        "without queues says: it balances the way from the start against the noise that is followed.",
         ("turning_points", "sweep_T"), "turning:draw", ("turning-point",),
     ),
     (
         "queues", "", "Queues against V, and each of them",
-        "The average queue grows with V and saturates: no queue of COLD passes ℓr²/2. COLD-ORACLE's are far larger; the "
+        "The average queue grows with V and bends: no queue of COLD passes ℓr²/2. COLD-ORACLE's are far larger; the "
         "heatmaps show how both references remember on CONFLICT.",
         ("sweep_V", "sweep_queues", "queue_caps", "queue_maps"), "queues:draw", ("queue",),
     ),
@@ -114,9 +116,15 @@ _THEORY: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]],
     ),
     (
         "bounds", "", "Tightness of the bounds",
-        "Bound over measured value against V: Theorem 3 is loose by one to two orders, its sharp form by less than one; "
-        "Corollary 1 and Theorem 4 divide by δ and are loose by many orders.",
+        "Bound over measured value against V: the sharpened Theorem 3' is within a small factor where Theorem 3 is "
+        "loose by one to three orders; Corollary 1 and Theorem 4 divide by δ and are loose by many orders.",
         ("bound_terms",), "bounds:draw", ("tightness",),
+    ),
+    (
+        "bound_terms", "", "What the bounds are made of",
+        "Each term's share of the right side: the variation of the tasks dominates Theorem 3 on LOW and HIGH, the "
+        "queues on CONFLICT; the sharpened form replaces the queues by the far smaller residual and conflict.",
+        ("bound_terms",), "bounds:draw_terms", ("terms",),
     ),
     (
         "variation", "", "Variation, conflict and residual of the tasks",
@@ -127,24 +135,40 @@ _THEORY: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]],
 )  # fmt: skip
 
 
-def figures(scale: Scale | None = None, training: Sequence[Any] | None = None) -> tuple[Figure, ...]:
+@dataclass(frozen=True)
+class Training:
+    """How training figures are drawn: other data than the paper's, and its printed numbers beside ours."""
+
+    dataset: str | None = None
+    profile: str | None = None
+    paper: bool = False
+
+
+def figures(scale: Scale | None = None, training: Training | None = None) -> tuple[Figure, ...]:
     """All figures: theory first, then training."""
     known = datasets(scale)
     theory = [
         Figure(id_, label, title, sentence, "theory", tuple(known[n] for n in names), f"coldtheory.plots.{draw}", other)
         for id_, label, title, sentence, names, draw, other in _THEORY
     ]
-    from cold.plots.studies import STUDIES  # noqa: PLC0415  (the only door to the training half)
-    from cold.plots.store import TrainingData  # noqa: PLC0415
+    return (*theory, *_training(training or Training()))
 
-    trained = [
+
+def _training(wanted: Training) -> list[Figure]:
+    from cold.plots.data import TrainingData  # noqa: PLC0415  (the one door to the training half)
+    from cold.plots.names import dataset_name  # noqa: PLC0415
+    from cold.plots.studies import STUDIES  # noqa: PLC0415
+
+    ending = "" if wanted.dataset is None else f"-{wanted.dataset}"
+    place = "" if wanted.dataset is None else f" (drawn on {dataset_name(wanted.dataset)})"
+    return [
         Figure(
-            study.id, study.label, study.title, study.sentence, "training", (TrainingData(study.id),),
-            "cold.plots.draw:draw_study", study.aliases,
+            study.id + ending, study.label, study.title + place, study.sentence, "training",
+            (TrainingData(study.on(wanted.dataset), wanted.profile, wanted.paper),), "cold.plots.draw:draw_study",
+            (*study.aliases, *([study.id] if ending else [])),
         )
-        for study in (STUDIES if training is None else training)
+        for study in STUDIES
     ]  # fmt: skip
-    return (*theory, *trained)
 
 
 def find(name: str, known: Sequence[Figure]) -> Figure:

@@ -35,8 +35,13 @@ def draw(tables: Mapping[str, Table]) -> Figure:
     low = min(float(table["grad_after"][table["grad_after"] > 0].min()), 1.0)
     axes[0, 0].set_ylim(max(low, 1e-5), None)
     s.letter(list(axes[0]))
-    handles = [Line2D([], [], color=c, label=rf"$\eta$ = {v:g}") for v, c in zip(values, _ETA_COLORS, strict=False)]
-    handles += [Line2D([], [], color="black", label="before", **s.BEFORE), Line2D([], [], color="black", label="after", **s.AFTER)]
+    handles = [
+        Line2D([], [], color=c, label=rf"$\eta$ = {s.power(v)}") for v, c in zip(values, _ETA_COLORS, strict=False)
+    ]
+    handles += [
+        Line2D([], [], color="black", label="before", **s.BEFORE),
+        Line2D([], [], color="black", label="after", **s.AFTER),
+    ]
     handles += [Line2D([], [], color="black", marker="v", linestyle="none", label="smallest before")]
     handles += [Line2D([], [], color="black", linewidth=0.7, linestyle=(0, (1, 2)), label=r"$V = 1/(2\eta)$")]
     figure.legend(handles=handles, loc="outside lower center", ncols=4)

@@ -14,7 +14,7 @@ from . import style as s
 from .numbers import slope, turning_point
 
 _FIT = (50.0, 200.0)
-_TERMS = {"variation": s.PALETTE[3], "first loss": s.PALETTE[4], "conflict": s.PALETTE[9], "queues": s.PALETTE[7]}
+_TERMS = {"variation": "variation of the tasks", "first loss": "first loss", "conflict": "conflict", "queues": "queues"}
 
 
 def draw(tables: Mapping[str, Table]) -> Figure:
@@ -29,10 +29,11 @@ def draw(tables: Mapping[str, Table]) -> Figure:
     for ax in axes[0]:
         ax.set_xlabel("")
     s.letter(list(axes.flat))
-    names = {"variation": "variation of the tasks", "first loss": "first loss", "conflict": "conflict", "queues": "queues"}
     handles = [Line2D([], [], color="black", label="measured, before")]
     handles += [Line2D([], [], color="black", linewidth=1.8, label="Theorem 3 (corrected)", alpha=0.45)]
-    handles += [Line2D([], [], color=_TERMS[n], linestyle=":", label=f"its term: {words}") for n, words in names.items()]
+    handles += [
+        Line2D([], [], color=s.TERM_COLOR[n], linestyle=":", label=f"its term: {words}") for n, words in _TERMS.items()
+    ]
     handles += [Line2D([], [], color="black", linestyle="-.", label="Theorem 3 sharpened")]
     figure.legend(handles=handles, loc="outside lower center", ncols=4)
     return s.finish(figure)
@@ -52,12 +53,10 @@ def _measured(ax: Axes, regime: str, sweep: Table, off: Table, forms: Table) -> 
     else:
         _, without = off.grid("V", "grad_before")
         s.band(ax, V, without, color=s.GREY, label="before, queue off", linewidth=0.9)
-        change = np.abs(without.mean(axis=0) / before.mean(axis=0) - 1.0)
-        worst = int(change.argmax())
-        ax.annotate(
-            f"queue off: {100 * (without.mean(axis=0) / before.mean(axis=0) - 1)[worst]:+.0f} %", (V[worst], without.mean(axis=0)[worst]),
-            xytext=(-4, -4), textcoords="offset points", ha="right", va="top", fontsize=6, color=s.GREY,
-        )  # fmt: skip
+        change = 100.0 * (without.mean(axis=0) / before.mean(axis=0) - 1.0)
+        worst = int(np.abs(change).argmax())
+        words = s.minus(f"without queues\n{change[worst]:+.0f} % at V = {V[worst]:.0f}")
+        ax.annotate(words, (0.98, 0.97), xycoords="axes fraction", ha="right", va="top", fontsize=6, color=s.GREY)
     s.loglog(ax, "V", s.GRADIENT)
     ax.set_title(s.REGIME_NAME[regime])
     ax.legend(loc="lower left")
@@ -72,7 +71,7 @@ def _fitted(ax: Axes, V: np.ndarray, after: np.ndarray) -> None:
     line = 0.62 * np.exp(fit.level) * ends**fit.slope
     ax.plot(ends, line, color="black", linewidth=0.8)
     middle = np.sqrt(ends.prod())
-    words = f"slope {fit.slope:.2f} ± {fit.half:.2f}"
+    words = s.minus(f"slope {fit.slope:.2f} ± {fit.half:.2f}")
     ax.annotate(
         words, (middle, 0.62 * np.exp(fit.level) * middle**fit.slope), xytext=(-2, -2), textcoords="offset points",
         ha="right", va="top", fontsize=6,
@@ -95,9 +94,15 @@ def _bounded(ax: Axes, regime: str, terms: Table) -> None:
     ax.plot(measured["V"], measured["mean"], color=color)
     whole = theorem.where(part="bound")
     ax.plot(whole["V"], whole["mean"], color=color, linewidth=1.8, alpha=0.45)
-    for name, shade in _TERMS.items():
+    for name in _TERMS:
         one = theorem.where(part=f"term: {name}")
-        ax.plot(one["V"], np.where(one["mean"] > 0, one["mean"], np.nan), color=shade, linestyle=":", linewidth=1.0)
+        ax.plot(
+            one["V"],
+            np.where(one["mean"] > 0, one["mean"], np.nan),
+            color=s.TERM_COLOR[name],
+            linestyle=":",
+            linewidth=1.0,
+        )
     tight = sharp.where(part="bound")
     ax.plot(tight["V"], tight["mean"], color=color, linestyle="-.", linewidth=1.0)
     s.loglog(ax, "V", "bound and its terms")

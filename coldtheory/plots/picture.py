@@ -2,35 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle, Patch
 
 from ..figures.table import Table
 from . import style as s
 
 _KIND = (s.PALETTE[4], s.PALETTE[9], s.PALETTE[5])
+_V_COLOR = (s.PALETTE[0], s.PALETTE[3])
 _LENS = "#d9d9d9"
 
 
 def draw(tables: Mapping[str, Table]) -> Figure:
-    """(a) the ideal problem, (b) what COLD-ORACLE does, (c) the loss on task 1 and (d) its queue."""
+    """(a) the ideal problem, (b) what COLD-ORACLE does, (c) the loss on task 1 over time and (d) its queue."""
     table = tables["picture"]
-    figure = s.new_figure(s.PAGE, 2.9)
-    left, right = figure.subfigures(1, 2, width_ratios=[4.4, 2.35])
-    plane = left.subplots(1, 2, sharex=True, sharey=True)
-    time = right.subplots(2, 1, sharex=True)
-    for ax in plane:
+    figure = s.new_figure(s.PAGE, 2.6)
+    grid = figure.add_gridspec(2, 3, width_ratios=[2.1, 2.1, 1.9])
+    ideal, paths = figure.add_subplot(grid[:, 0]), figure.add_subplot(grid[:, 1])
+    mean = figure.add_subplot(grid[0, 2])
+    queue = figure.add_subplot(grid[1, 2], sharex=mean)
+    mean.tick_params(labelbottom=False)
+    for ax in (ideal, paths):
         _scene(ax, table)
-    _ideal(plane[0], table)
-    _paths(plane[1], table)
-    _series(time, table)
-    s.letter([*plane, *time])
+    _ideal(ideal, table)
+    _paths(paths, table)
+    _series((mean, queue), table)
+    s.letter([ideal, paths, mean, queue])
+    figure.legend(handles=[*_signs(), *mean.get_legend_handles_labels()[0]], loc="outside lower center", ncols=7)
     return s.finish(figure)
+
+
+def _signs() -> list[Artist]:
+    """What the marks of the plane mean."""
+    return [
+        Line2D([], [], color=s.GREY, marker="*", markersize=7, linestyle="none", label="optimum"),
+        Line2D([], [], color=s.GREY, linewidth=0.8, label=r"$\Phi_k = \delta$"),
+        Patch(color=_LENS, label=r"all $\Phi_k \leq \delta$"),
+        Line2D([], [], color=s.GREY, marker="D", markersize=4, linestyle="none", label="ideal model"),
+    ]
 
 
 def _scene(ax: Axes, table: Table) -> None:
@@ -65,40 +81,42 @@ def _ideal(ax: Axes, table: Table) -> None:
     """From each optimum to the nearest point that forgets no other task by more than delta'."""
     corners, ideal = table.where(what="optimum"), table.where(what="ideal")
     for k, color in enumerate(_KIND):
-        start = (corners["x"][k], corners["y"][k])
-        end = (ideal["x"][k - 3], ideal["y"][k - 3])  # the last round: all three tasks are past ones
+        start, end = (corners["x"][k], corners["y"][k]), (ideal["x"][k], ideal["y"][k])
         ax.annotate("", end, xytext=start, arrowprops={"arrowstyle": "->", "color": color, "linewidth": 1.0})
         ax.plot(*end, marker="D", color=color, markersize=4, markeredgecolor="white", linestyle="none", zorder=5)
-    ax.set_title("the ideal problem")
+    ax.set_title("ideal: stay in every ball")
 
 
 def _paths(ax: Axes, table: Table) -> None:
-    off = table.where(what="off")
-    ax.plot(off["x"][:4], off["y"][:4], color="0.6", linewidth=0.9, linestyle="--", zorder=2, label="queue off")
-    model = table.where(what="model")
-    for V, color in zip(model.values("V"), _path_colors(), strict=False):
-        one = model.where(V=V)
-        ax.plot(one["x"], one["y"], color=color, linewidth=0.7, alpha=0.7, zorder=3)
-        shade = np.linspace(0.25, 1.0, len(one))
-        ax.scatter(one["x"], one["y"], color=color, alpha=shade, s=6, zorder=4, linewidths=0, label=f"V = {V:g}")
-    ax.set_title("COLD-ORACLE")
-    ax.legend(loc="lower center", ncols=3, handlelength=1.2, columnspacing=0.8, bbox_to_anchor=(0.5, -0.33))
+    """The first rounds faintly, the last one with its models."""
+    for words, one, color, line in _runs(table):
+        x, y = one["x"], one["y"]
+        ax.plot(x[:12], y[:12], color=color, linewidth=0.4, alpha=0.5, zorder=2)
+        last = [*range(len(x) - 3, len(x)), len(x) - 3]
+        ax.plot(x[last], y[last], color=color, linewidth=1.2, linestyle=line, zorder=3)
+        ax.plot(x[last], y[last], color=color, marker="o", linestyle="none", markersize=3.5, zorder=4, label=words)
+    ax.set_title("COLD-ORACLE: last round")
 
 
-def _series(axes: list[Axes], table: Table) -> None:
-    loss_ax, queue_ax = axes
-    off, model = table.where(what="off"), table.where(what="model")
-    loss_ax.plot(off["t"], off["loss"], color="0.6", linewidth=0.8, linestyle="--")
-    for V, color in zip(model.values("V"), _path_colors(), strict=False):
-        one = model.where(V=V)
-        loss_ax.plot(one["t"], one["loss"], color=color, linewidth=0.9)
-        queue_ax.plot(one["t"], one["queue"], color=color, linewidth=0.9)
-    loss_ax.axhline(float(table["delta"][0]), color="black", linewidth=0.7)
-    loss_ax.set_title("loss on task 1")
-    loss_ax.set_ylabel(r"$\Phi_1(x_t)$")
+def _series(axes: Sequence[Axes], table: Table) -> None:
+    mean_ax, queue_ax = axes
+    for words, one, color, line in _runs(table):
+        mean_ax.plot(one["t"][1:], one["average"][1:], color=color, linestyle=line, linewidth=1.1, label=words)
+        if words != "queue off":
+            queue_ax.plot(one["t"], one["queue"], color=color, linewidth=0.9)
+    delta = float(table["delta"][0])
+    mean_ax.axhline(delta, color="black", linewidth=0.7)
+    end = float(table.where(what="off")["t"].max())
+    mean_ax.annotate(r"$\delta$", (end, delta), xytext=(0, -2), textcoords="offset points", va="top", fontsize=7)
+    mean_ax.set_ylim(0.55, 1.3)
+    mean_ax.set_title("loss on task 1, running mean")
+    mean_ax.set_ylabel(r"mean of $\Phi_1$")
     queue_ax.set(xlabel="task t", ylabel=r"$Q_1[t]$")
     queue_ax.set_title("queue of task 1")
 
 
-def _path_colors() -> tuple[str, str]:
-    return s.PALETTE[0], s.PALETTE[3]
+def _runs(table: Table) -> list[tuple[str, Table, str, str]]:
+    """(name, rows, colour, line) of each run: without queues, then by V."""
+    model = table.where(what="model")
+    runs = [(f"V = {V:g}", model.where(V=V), color, "-") for V, color in zip(model.values("V"), _V_COLOR, strict=False)]
+    return [("queue off", table.where(what="off"), "0.5", "--"), *runs]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
 from ..figures.table import Table
@@ -21,13 +20,16 @@ def draw(tables: Mapping[str, Table]) -> Figure:
     """Top: average against V. Below: heatmaps of Q_k[t] on CONFLICT, a row a reference and a column a V."""
     maps = tables["queue_maps"]
     figure = s.new_figure(s.PAGE, 5.9)
-    upper, lower = figure.subfigures(2, 1, height_ratios=[2.3, 3.6])
+    upper, lower = _halves(figure, [2.3, 3.6])
     axes = upper.subplots(1, 3)
     for ax, regime in zip(axes, s.REGIME_COLOR, strict=True):
         _averages(ax, regime, tables)
-    handles = [Line2D([], [], color="black", label=s.METHOD_NAME[r], **line) for r, line in _LINE.items()]
+    handles = [
+        Line2D([], [], color="black", label=rf"{s.METHOD_NAME[r]}, average $\bar{{Q}}$", **line)
+        for r, line in _LINE.items()
+    ]
     handles += [Line2D([], [], color="black", linestyle=":", label=r"COLD, largest $Q_k[t]$")]
-    handles += [Line2D([], [], color="black", linewidth=0.7, label=r"$\ell r^2/2$, its limit")]
+    handles += [Line2D([], [], color="black", linewidth=0.7, label=r"$\ell r^2/2$, COLD's limit")]
     upper.legend(handles=handles, loc="outside lower center", ncols=4)
     heat = heatmaps(lower, maps, "V", [f"V = {v:g}" for v in maps.values("V")])
     s.letter([*axes, *heat])
@@ -38,7 +40,7 @@ def draw_delta(tables: Mapping[str, Table]) -> Figure:
     """The same for several delta."""
     maps, sweep = tables["queue_maps_delta"], tables["sweep_delta"]
     figure = s.new_figure(s.PAGE, 5.7)
-    upper, lower = figure.subfigures(2, 1, height_ratios=[2.1, 3.6])
+    upper, lower = _halves(figure, [2.1, 3.6])
     left, right = upper.subplots(1, 2)
     for reference, line in _LINE.items():
         here = sweep.where(reference=reference)
@@ -52,7 +54,7 @@ def draw_delta(tables: Mapping[str, Table]) -> Figure:
     for ax in (left, right):
         ax.legend(loc="best")
         ax.set_title("CONFLICT")
-    names = [rf"$\delta$ = {_power(d)}" for d in maps.values("delta")]
+    names = [rf"$\delta$ = {s.power(d)}" for d in maps.values("delta")]
     heat = heatmaps(lower, maps, "delta", names)
     s.letter([left, right, *heat])
     return s.finish(figure)
@@ -66,7 +68,7 @@ def heatmaps(figure: Any, maps: Table, axis: str, names: list[str]) -> list[Axes
         top = float(maps.where(reference=reference)["Q"].max()) or 1.0
         for column, value in enumerate(maps.values(axis)):
             ax = axes[row, column]
-            mesh = _heat(ax, maps.where(reference=reference, **{axis: value}), top)
+            mesh = s.heat(ax, maps.where(reference=reference, **{axis: value}), "Q", top)
             ax.set_title(f"{s.METHOD_NAME[reference]}, {names[column]}")
         axes[row, 0].set_ylabel("past task k")
         figure.colorbar(mesh, ax=list(axes[row]), pad=0.01, aspect=18).set_label(r"queue $Q_k[t]$")
@@ -75,31 +77,21 @@ def heatmaps(figure: Any, maps: Table, axis: str, names: list[str]) -> list[Axes
     return list(axes.flat)
 
 
-def _heat(ax: Axes, table: Table, top: float) -> Any:
-    t, k = np.unique(table["t"]), np.unique(table["k"])
-    Q = np.full((len(k), len(t)), np.nan)
-    Q[np.searchsorted(k, table["k"]), np.searchsorted(t, table["t"])] = table["Q"]
-    colors = mpl.colormaps["mako_r"].with_extremes(bad="white")
-    return ax.pcolormesh(t, k, Q, cmap=colors, vmin=0.0, vmax=top, shading="nearest", rasterized=True)
-
-
 def _averages(ax: Axes, regime: str, tables: Mapping[str, Table]) -> None:
     color, both = s.REGIME_COLOR[regime], tables["sweep_queues"].where(regime=regime)
     previous = both.where(reference="previous") if regime == "conflict" else tables["sweep_V"].where(regime=regime)
     for reference, table in (("previous", previous), ("best", both.where(reference="best"))):
         V, queue = table.grid("V", "Qbar")
-        s.band(ax, V, queue, color=color, **_LINE[reference])
+        s.band(ax, V, np.where(queue > 0, queue, np.nan), color=color, **_LINE[reference])
     caps = tables["queue_caps"].where(regime=regime)
     V, largest = caps.grid("V", "Q_max")
     s.band(ax, V, np.where(largest > 0, largest, np.nan), color=color, linestyle=":")
     ax.plot(V, caps.grid("V", "cap")[1].mean(axis=0), color=color, linewidth=0.7)
-    s.loglog(ax, "V", s.QUEUE if regime == "low" else "")
+    s.loglog(ax, "V", "queue" if regime == "low" else "")
     step = r"$10^{-4}$" if regime == "conflict" else r"$4\cdot 10^{-4}$"
     ax.set_title(rf"{s.REGIME_NAME[regime]}, $\eta$ = {step}")
 
 
-def _power(value: float) -> str:
-    if 1e-3 <= value < 1e4:
-        return f"{value:g}"
-    digits, exponent = f"{value:.0e}".split("e")
-    return rf"${digits}\cdot 10^{{{int(exponent)}}}$"
+def _halves(figure: Figure, heights: list[float]) -> tuple[SubFigure, SubFigure]:
+    parts: Any = figure.subfigures(2, 1, height_ratios=heights)
+    return parts[0], parts[1]

@@ -13,12 +13,17 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import seaborn as sns
+from cycler import cycler
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+from ..figures.table import Table
 
 COLUMN, PAGE = 3.25, 6.75  # widths in inches
-DPI = 300
+DPI = 220  # 1485 pixels across a page
 
 _COLORBLIND: list[str] = sns.color_palette("colorblind").as_hex()
 REGIME_COLOR = {"low": _COLORBLIND[0], "high": _COLORBLIND[1], "conflict": _COLORBLIND[2]}
@@ -28,13 +33,18 @@ PALETTE = _COLORBLIND
 BEFORE: dict[str, Any] = {"linestyle": "-"}  # the gradient at x_{t-1}
 AFTER: dict[str, Any] = {"linestyle": (0, (4, 1.5))}  # the gradient at x_t
 GREY = "0.35"
+TERM_COLOR = {
+    "variation": _COLORBLIND[3], "first loss": _COLORBLIND[4], "conflict": _COLORBLIND[9], "queues": _COLORBLIND[7],
+    "residual": _COLORBLIND[8], "last loss": _COLORBLIND[5], "last Lyapunov": _COLORBLIND[6], "ageing": "0.8",
+    "relief": "0.2",
+}  # fmt: skip
 
 GRADIENT = r"average $\|\nabla\Phi_t\|^2$"
 GRADIENT_BEFORE = r"average $\|\nabla\Phi_t(x_{t-1})\|^2$"
 QUEUE = r"average queue $\bar{Q}$"
 
 
-def rc() -> dict[str, Any]:
+def rc() -> dict[Any, Any]:
     """seaborn's ticks and paper, with type that stays readable at column width."""
     return {
         **sns.axes_style("ticks"),
@@ -47,7 +57,7 @@ def rc() -> dict[str, Any]:
         "xtick.major.width": 0.7, "ytick.major.width": 0.7, "xtick.minor.width": 0.4, "ytick.minor.width": 0.4,
         "xtick.major.size": 3, "ytick.major.size": 3, "xtick.minor.size": 1.6, "ytick.minor.size": 1.6,
         "legend.frameon": False, "legend.handlelength": 1.9, "legend.borderaxespad": 0.3, "legend.labelspacing": 0.3,
-        "axes.titlepad": 4, "axes.labelpad": 2.5, "axes.prop_cycle": mpl.cycler(color=_COLORBLIND),
+        "axes.titlepad": 4, "axes.labelpad": 2.5, "axes.prop_cycle": cycler(color=_COLORBLIND),
         "pdf.fonttype": 42, "savefig.dpi": DPI, "svg.hashsalt": "coldtheory",
     }  # fmt: skip
 
@@ -71,20 +81,37 @@ def panels(columns: int, rows: int = 1, *, height: float = 2.2, width: float = P
 
 
 def band(
-    ax: Axes, x: np.ndarray, by_seed: np.ndarray, *, color: str, label: str | None = None, **line: Any
+    ax: Axes,
+    x: np.ndarray,
+    by_seed: np.ndarray,
+    *,
+    color: str,
+    label: str | None = None,
+    gaps: bool = True,
+    **line: Any,
 ) -> np.ndarray:
     """The mean over seeds (rows) with the range from the 10 % to the 90 % quantile; returns the mean.
 
-    Where some seeds have no value (they diverged) nothing is drawn.
+    Where some seeds have no value (they diverged) nothing is drawn; with `gaps` False the others are (not yet run).
     """
-    whole = np.isfinite(by_seed).all(axis=0)
-    x, by_seed = x[whole], by_seed[:, whole]
-    mean = by_seed.mean(axis=0)
+    known = np.isfinite(by_seed)
+    use = known.all(axis=0) if gaps else known.any(axis=0)
+    x, by_seed = x[use], by_seed[:, use]
+    mean = np.nanmean(by_seed, axis=0)
     ax.plot(x, mean, color=color, label=label, **line)
     if len(by_seed) > 1:
-        low, high = np.quantile(by_seed, [0.1, 0.9], axis=0)
+        low, high = np.nanquantile(by_seed, [0.1, 0.9], axis=0)
         ax.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
     return np.asarray(mean)
+
+
+def heat(ax: Axes, table: Table, name: str, top: float) -> Any:
+    """A column of numbers over t (to the right) and k (upwards), from 0 to `top`; empty where there is none."""
+    t, k = np.unique(table["t"]), np.unique(table["k"])
+    values = np.full((len(k), len(t)), np.nan)
+    values[np.searchsorted(k, table["k"]), np.searchsorted(t, table["t"])] = table[name]
+    colors = mpl.colormaps["mako_r"].with_extremes(bad="white")
+    return ax.pcolormesh(t, k, values, cmap=colors, vmin=0.0, vmax=top, shading="nearest", rasterized=True)
 
 
 def loglog(ax: Axes, x: str, y: str) -> None:
@@ -110,11 +137,49 @@ def letter(axes: Sequence[Axes]) -> None:
         ax.set_title(f"({name}) {title}" if title else f"({name})", loc="left")
 
 
+def minus(text: str) -> str:
+    """Numbers in text with a proper minus sign."""
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def power(value: float) -> str:
+    """A number as text: 0.5, 40, and 4e-7 as four times a power of ten."""
+    if value == 0 or 1e-3 <= value < 1e4:
+        return f"{value:g}"
+    digits, exponent = f"{value:.1e}".split("e")
+    factor = "" if float(digits) == 1 else rf"{float(digits):g}\cdot "
+    return rf"${factor}10^{{{int(exponent)}}}$"
+
+
 def finish(figure: Figure) -> Figure:
     for ax in figure.axes:
         if ax.axison and ax.get_label() != "<colorbar>":
             sns.despine(ax=ax)
+            for axis in (ax.xaxis, ax.yaxis):
+                if axis.get_scale() == "log" and not isinstance(axis.get_major_locator(), mpl.ticker.FixedLocator):
+                    _plain_if_narrow(axis)
     return figure
+
+
+def _plain_if_narrow(axis: Axis) -> None:
+    """Numbers such as 0.2 where a logarithmic axis has too few powers of ten; else only powers get a label."""
+    low, high = axis.get_view_interval()
+    axis.set_minor_formatter(mpl.ticker.NullFormatter())
+    if np.floor(np.log10(high)) - np.ceil(np.log10(low)) < 1:
+        axis.set_major_locator(mpl.ticker.LogLocator(subs=(1.0, 2.0, 4.0)))
+        axis.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
+
+
+def small_print(figure: Figure, text: str) -> None:
+    """A line at the lower edge, below everything else."""
+    height = 0.13 / figure.get_figheight()
+    engine = figure.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):
+        engine.set(rect=(0.0, height, 1.0, 1.0 - height))
+    figure.text(
+        0.995, 0.02 / figure.get_figheight(), text, fontsize=5.5, color=GREY, ha="right", va="bottom",
+        in_layout=False, gid="small print",
+    )  # fmt: skip
 
 
 def watermark(figure: Figure, text: str = "made-up data") -> None:

@@ -23,7 +23,7 @@ def draw(tables: Mapping[str, Table]) -> Figure:
         color, here = s.REGIME_COLOR[regime], sweep.where(regime=regime)
         V, after = here.grid("V", "grad_after")
         fit = slope(V, after, (50.0, 200.0))
-        words = s.REGIME_NAME[regime] + (f", slope {fit.slope:.2f}" if fit else "")
+        words = s.REGIME_NAME[regime] + (s.minus(f", slope {fit.slope:.2f}") if fit else "")
         s.band(left, V, after, color=color, label=words, **s.AFTER)
         _, before = here.grid("V", "grad_before")
         s.band(left, V, before, color=color, **s.BEFORE)
@@ -39,7 +39,12 @@ def draw(tables: Mapping[str, Table]) -> Figure:
     centre.legend(loc="upper left")
     right.set_yscale("log")
     right.set(xlabel="task t", ylabel=r"$\|\nabla\Phi_t(x_t)\|^2$, mean over seeds")
-    handles = [Line2D([], [], color="black", label=f"V = {v:g}", **line) for v, line in zip(series.values("V"), V_STYLES, strict=False)]
+    handles = [
+        Line2D([], [], color="black", label=f"V = {v:g}", **line)
+        for v, line in zip(series.values("V"), V_STYLES, strict=False)
+    ]
     right.legend(handles=handles, loc="upper right")
+    for ax, title in zip((left, centre, right), ("gradient and V", "queue and V", "gradient over tasks"), strict=True):
+        ax.set_title(title)
     s.letter([left, centre, right])
     return s.finish(figure)

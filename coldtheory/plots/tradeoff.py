@@ -12,7 +12,8 @@ from matplotlib.lines import Line2D
 from ..figures.table import Table
 from . import style as s
 
-_MARKED = (50.0, 200.0, 1000.0)
+_MARKED = (50.0, 1000.0)
+_SMALLEST = 1e-6  # average queue; below it most runs of LOW have none
 
 
 def draw(tables: Mapping[str, Table]) -> Figure:
@@ -24,13 +25,16 @@ def draw(tables: Mapping[str, Table]) -> Figure:
     for ax, regime in zip(axes[0], s.REGIME_COLOR, strict=True):
         here = table.where(regime=regime)
         V, queue = here.grid("V", "Qbar")
+        queue = np.where(queue.mean(axis=0) > _SMALLEST, queue, np.nan)
         for name, style, marker in (("grad_before", s.BEFORE, "o"), ("grad_after", s.AFTER, "s")):
             y, x = here.grid("V", name)[1].mean(axis=0), queue.mean(axis=0)
             ax.plot(x, y, color=s.REGIME_COLOR[regime], linewidth=0.9, zorder=1, **style)
             ax.scatter(x, y, c=V, cmap=colors, norm=norm, s=11, marker=marker, zorder=2, linewidths=0)
             for value in _MARKED if name == "grad_before" else ():
                 at = int(np.abs(np.log(V / value)).argmin())
-                ax.annotate(f"{V[at]:.0f}", (x[at], y[at]), xytext=(2, 4), textcoords="offset points", fontsize=6)
+                words = f"V = {V[at]:.0f}"
+                note = ax.annotate(words, (x[at], y[at]), xytext=(-1, 6), textcoords="offset points", fontsize=6)
+                note.set_in_layout(False)
         s.loglog(ax, s.QUEUE, s.GRADIENT)
         ax.set_title(s.REGIME_NAME[regime])
     for ax in axes[0, 1:]:

@@ -11,7 +11,12 @@ from matplotlib.lines import Line2D
 from ..figures.table import Table
 from . import style as s
 
-V_STYLES: tuple[dict[str, Any], ...] = ({"linestyle": ":"}, {"linestyle": "--"}, {"linestyle": "-"}, {"linestyle": "-."})
+V_STYLES: tuple[dict[str, Any], ...] = (
+    {"linestyle": ":"},
+    {"linestyle": "--"},
+    {"linestyle": "-"},
+    {"linestyle": "-."},
+)
 _V_COLORS = ("#9ecae1", "#4292c6", "#08306b", "black")  # light to dark: small to large V
 
 
@@ -25,7 +30,9 @@ def draw(tables: Mapping[str, Table]) -> Figure:
             for value, color in zip(table.values("V"), _V_COLORS, strict=False):
                 one = table.where(regime=regime, V=value)
                 ax.plot(one["t"], one[moment], color=color, linewidth=0.9)
-                ax.fill_between(one["t"], one[f"{moment}_low"], one[f"{moment}_high"], color=color, alpha=0.2, linewidth=0)
+                ax.fill_between(
+                    one["t"], one[f"{moment}_low"], one[f"{moment}_high"], color=color, alpha=0.2, linewidth=0
+                )
             ax.set_yscale("log")
             ax.set_title(s.REGIME_NAME[regime])
         axes[1, column].set_xlabel("task t")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -24,7 +25,9 @@ def draw(tables: Mapping[str, Table]) -> Figure:
         x, curve = closed.where(regime="high", T=T).grid("V", "grad_before")
         left.plot(x, curve.mean(axis=0), color=shade, linewidth=0.9, linestyle=":")
         V, measured = sweep.where(regime="high", T=T).grid("V", "grad_before")
-        left.plot(V, measured.mean(axis=0), color=shade, marker="o", markersize=2.5, linestyle="none", label=f"T = {T:g}")
+        left.plot(
+            V, measured.mean(axis=0), color=shade, marker="o", markersize=2.5, linestyle="none", label=f"T = {T:g}"
+        )
         least = turning_point(x, curve.mean(axis=0))
         if least is not None:
             left.plot(*least, marker="v", color=s.REGIME_COLOR["high"], markersize=5, linestyle="none")
@@ -35,11 +38,11 @@ def draw(tables: Mapping[str, Table]) -> Figure:
         points = {"closed": closed.where(regime=regime), "simulated": sweep.where(regime=regime)}
         for kind, table in points.items():
             least_V = [_minimum(table.where(T=T)) for T in lengths]
-            style = {"linestyle": ":"} if kind == "closed" else {"linestyle": "none", "marker": "o"}
-            right.plot(lengths, least_V, color=s.REGIME_COLOR[regime], **style)  # type: ignore[arg-type]
+            style: dict[str, Any] = {"linestyle": ":"} if kind == "closed" else {"linestyle": "none", "marker": "o"}
+            right.plot(lengths, least_V, color=s.REGIME_COLOR[regime], **style)
             if kind == "closed" and regime == "high":
-                for T, V in zip(lengths, least_V, strict=True):
-                    right.annotate(f"{V:.0f}", (T, V), xytext=(3, 4), textcoords="offset points", fontsize=6)
+                for T, value in zip(lengths, least_V, strict=True):
+                    right.annotate(f"{value:.0f}", (T, value), xytext=(3, 4), textcoords="offset points", fontsize=6)
     s.loglog(right, "number of tasks T", r"turning point $V^*$")
     s.few_ticks(right, "x", lengths)
     right.set_title("minimum of the gradient")
@@ -55,5 +58,3 @@ def _minimum(table: Table) -> float:
     V, curves = table.grid("V", "grad_before")
     least = turning_point(V, curves.mean(axis=0))
     return float("nan") if least is None else least[0]
-
-

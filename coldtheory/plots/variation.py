@@ -31,6 +31,7 @@ def draw(tables: Mapping[str, Table]) -> Figure:
         ax.set_xlabel(axis_words[axis])
     axes[0, 0].set_xscale("log")
     axes[0, 1].set_xscale("symlog", linthresh=0.2, linscale=0.5)
+    axes[0, 1].set_xlim(-0.06, None)
     s.few_ticks(axes[0, 1], "x", [0.0, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4])
     for ax, paper in zip(axes[0], (0.0064, 0.8), strict=True):
         ax.axvline(paper, color="0.6", linewidth=0.7, linestyle=(0, (1, 2)), zorder=0)

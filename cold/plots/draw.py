@@ -1,0 +1,271 @@
+"""Training figures from their tidy table: curves over a setting or over tasks, and heatmaps over tasks.
+
+What is drawn is in the table, so that the CSV beside a picture has every number of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from coldtheory.figures.table import Table
+from coldtheory.plots import style as s
+
+from .names import FIELDS, IID, METRICS, dataset_name, method_name
+from .studies import BASELINES
+
+_MARKERS = "osD^v<>Pph8X"
+_OWN: dict[str, dict[str, Any]] = {
+    "cold": {"color": s.PALETTE[0], "marker": "o", "linestyle": "-"},
+    "cold-oracle": {"color": s.PALETTE[3], "marker": "s", "linestyle": (0, (4, 1.5))},
+}
+_SHADES = ("#9ecae1", "#4292c6", "#08519c", "#08306b", "black")  # light to dark: small to large values
+_HEAT = ("queues", "accuracy")
+
+
+def draw_study(tables: Mapping[str, Table]) -> Figure:
+    """The picture of one study; its only table says what is in which panel."""
+    (table,) = tables.values()
+    kinds = set(table.values("kind"))
+    if kinds <= set(_HEAT):
+        figure = _heatmaps(table)
+    elif "avg_grad_sq" in table.values("what"):
+        figure = _diagnostics(table)
+    else:
+        figure = _curves(table)
+    s.finish(figure)
+    s.small_print(figure, _origin(table))
+    if table["made_up"].any():
+        s.watermark(figure)
+    return figure
+
+
+def _curves(table: Table) -> Figure:
+    """A grid of panels and metrics: metrics below one another, or side by side where methods are compared."""
+    panels, metrics = sorted(table.values("panel")), table.values("what")
+    compared = "method" in table.values("field")
+    shape = (len(panels), len(metrics)) if compared else (len(metrics), len(panels))
+    figure, axes = s.panels(shape[1], shape[0], height=0.5 + 1.75 * shape[0] + 0.45 * compared, sharex=False)
+    for column, panel in enumerate(panels):
+        here = table.where(panel=panel)
+        for row, metric in enumerate(metrics):
+            ax = axes[column, row] if compared else axes[row, column]
+            _panel(ax, here.where(what=metric))
+            ax.set_ylabel(METRICS[metric] + (" (gap)" if here["kind"][0] == "gap" else ""))
+            ax.set_title(_title(here) if row == 0 or compared else "")
+    s.letter(list(axes.flat))
+    _legend(figure, table)
+    return figure
+
+
+def _panel(ax: Axes, table: Table) -> None:
+    kind, field = table["kind"][0], table["field"][0]
+    runs, paper = table.where(source="run"), table.where(source="paper")
+    if kind == "sweep":
+        for method in runs.values("method"):
+            x, y = runs.where(method=method).grid("value", "y")
+            s.band(ax, x, y, **_look(method), markersize=3.0, gaps=False)
+        for method in paper.values("method"):
+            own = paper.where(method=method)
+            ax.plot(own["value"], own["y"], **_star(_look(method)["color"]))
+        _scale(ax, field, runs["value"])
+        ax.set_xlabel(FIELDS[field])
+    elif kind == "gap":
+        for method in runs.values("method"):
+            t, gap = _gap(runs.where(method=method))
+            s.band(ax, t, gap, **_look(method), markersize=2.5, gaps=False)
+        ax.axhline(0.0, color="0.6", linewidth=0.7, zorder=0)
+        ax.set_xlabel("after task t")
+    else:
+        for style, line, star in _lines(runs, paper, field):
+            t, y = line.grid("t", "y")
+            s.band(ax, t, y, **style, markersize=2.5, gaps=False)
+            ax.plot(star["t"], star["y"], **_star(style["color"]))
+        ax.set_xlabel("after task t")
+    if not np.isfinite(runs["y"]).any():
+        ax.text(0.5, 0.5, "none", transform=ax.transAxes, ha="center", color=s.GREY)
+    ax.margins(y=0.12)
+
+
+def _lines(runs: Table, paper: Table, field: str) -> list[tuple[dict[str, Any], Table, Table]]:
+    """(style, measured, printed) of every line over tasks: one a method, or one a value of the field."""
+    if field == "method":
+        return [(_look(m), runs.where(method=m), paper.where(method=m)) for m in runs.values("method")]
+    values = sorted(runs.values("value"))
+    return [
+        (_shade(at, len(values)), runs.where(value=value), paper.where(value=value)) for at, value in enumerate(values)
+    ]
+
+
+def _gap(table: Table) -> tuple[np.ndarray, np.ndarray]:
+    """The metric at the largest value minus that at the smallest, after each task, paired by seed."""
+    values = sorted(table.values("value"))
+    low, high = table.where(value=values[0]), table.where(value=values[-1])
+    seeds = [seed for seed in low.values("seed") if seed in high.values("seed")]
+    pairs = [(low.where(seed=seed), high.where(seed=seed)) for seed in seeds]
+    t = low.where(seed=seeds[0])["t"]
+    return t, np.stack([right["y"] - left["y"] for left, right in pairs])
+
+
+def _diagnostics(table: Table) -> Figure:
+    """Gradient and residual against V: one panel each, one line a split of the data."""
+    metrics = table.values("what")
+    figure, axes = s.panels(len(metrics), height=2.6)
+    looks = {IID: (s.REGIME_COLOR["low"], "near-IID split (LOW)"), "": (s.REGIME_COLOR["high"], "class split (HIGH)")}
+    for ax, metric in zip(axes[0], metrics, strict=True):
+        for dataset in table.values("dataset"):
+            here = table.where(dataset=dataset, what=metric, source="run")
+            color, words = looks[IID if dataset.endswith(IID) else ""]
+            x, y = here.grid("value", "y")
+            s.band(ax, x, np.where(y > 0, y, np.nan), color=color, marker="o", markersize=3.0, label=words, gaps=False)
+        s.loglog(ax, FIELDS[here["field"][0]], METRICS[metric])
+        ax.set_title(
+            f"{dataset_name(table['dataset'][0]).removesuffix(', near-IID')}, {method_name(here['method'][0])}"
+        )
+    s.letter(list(axes[0]))
+    figure.legend(handles=axes[0, 0].get_legend_handles_labels()[0], loc="outside lower center", ncols=2)
+    return figure
+
+
+def _heatmaps(table: Table) -> Figure:
+    """A row a panel (queues or accuracy of one method), a column a value of the field; means over seeds."""
+    panels = sorted(table.values("panel"))
+    values = sorted(table.values("value"))
+    figure, axes = s.panels(len(values), len(panels), height=0.4 + 1.75 * len(panels), sharex=True, sharey=True)
+    for row, panel in enumerate(panels):
+        here = table.where(panel=panel)
+        queues = here["kind"][0] == "queues"
+        top = float(here["y"].max()) or 1.0 if queues else 1.0
+        for column, value in enumerate(values):
+            ax = axes[row, column]
+            mesh = s.heat(ax, _mean(here.where(value=value)), "y", top)
+            method, field = method_name(here["method"][0]), FIELDS[here["field"][0]].removeprefix("tolerance ")
+            ax.set_title(f"{method}, {field} = {value:g}")
+        axes[row, 0].set_ylabel("task k")
+        bar = figure.colorbar(mesh, ax=list(axes[row]), pad=0.01, aspect=16)
+        bar.set_label(r"queue $Q_k$" if queues else "accuracy")
+    for ax in axes[-1]:
+        ax.set_xlabel("after task t")
+        ax.xaxis.set_major_locator(mpl.ticker.MaxNLocator(5, integer=True))
+        ax.yaxis.set_major_locator(mpl.ticker.MaxNLocator(5, integer=True))
+    s.letter(list(axes.flat))
+    return figure
+
+
+def _mean(table: Table) -> Table:
+    """The mean over seeds of a heatmap's entries."""
+    pairs, at = np.unique(np.stack([table["t"], table["k"]]), axis=1, return_inverse=True)
+    total = np.bincount(at.ravel(), table["y"], minlength=pairs.shape[1])
+    count = np.bincount(at.ravel(), minlength=pairs.shape[1])
+    return Table({"t": pairs[0], "k": pairs[1], "y": total / count})
+
+
+def _legend(figure: Figure, table: Table) -> None:
+    runs = table.where(source="run")
+    handles: list[Line2D] = []
+    for kind, field in dict.fromkeys(zip(runs["kind"].tolist(), runs["field"].tolist(), strict=True)):
+        here = runs.where(kind=kind, field=field)
+        if kind == "tasks" and field != "method":
+            values = sorted(here.values("value"))
+            words = {1.0: "1 epoch (online)"} if field == "epochs" else {}
+            names = [words.get(value, f"{_short(field)} = {value:g}") for value in values]
+            handles += [Line2D([], [], label=name, **_shade(i, len(values))) for i, name in enumerate(names)]
+        else:
+            names = here.values("method")
+            handles += [Line2D([], [], label=method_name(name), **_look(name)) for name in names]
+    if "paper" in table.values("source"):
+        handles.append(Line2D([], [], label="printed in the paper", **_star(s.GREY)))
+    unique = list({str(handle.get_label()): handle for handle in handles}.values())
+    figure.legend(handles=unique, loc="outside lower center", ncols=min(len(unique), 5))
+
+
+def _look(method: str) -> dict[str, Any]:
+    """Line of a method: the same in every figure. COLD and COLD-ORACLE are the thick ones."""
+    if method in _OWN:
+        return {**_OWN[method], "linewidth": 1.5}
+    others = [name for name in BASELINES if name not in _OWN]
+    at = others.index(method) if method in others else len(others)
+    colors = [color for i, color in enumerate(s.PALETTE) if i not in (0, 3)]
+    line = "-" if at < len(colors) else ":"
+    return {
+        "color": colors[at % len(colors)],
+        "marker": _MARKERS[at % len(_MARKERS)],
+        "linestyle": line,
+        "linewidth": 0.8,
+    }
+
+
+def _shade(at: int, count: int) -> dict[str, Any]:
+    """Light to dark over the values of a field; the darkest is the largest."""
+    shades = _SHADES[-count:] if count <= 2 else _SHADES
+    color = shades[min(at, len(shades) - 1)] if count > 2 else ("#4292c6", "#08306b")[at]
+    return {"color": color, "marker": _MARKERS[at % len(_MARKERS)], "linestyle": "-"}
+
+
+def _star(color: str) -> dict[str, Any]:
+    return {
+        "marker": "*", "markersize": 8, "markerfacecolor": color, "markeredgecolor": "black", "markeredgewidth": 0.6,
+        "linestyle": "none", "zorder": 5,
+    }  # fmt: skip
+
+
+def _scale(ax: Axes, field: str, values: np.ndarray) -> None:
+    """Logarithmic where values span a decade; with a linear part around 0 if 0 is among them."""
+    positive = np.unique(values[values > 0])
+    if len(positive) < 2 or positive[-1] < 10 * positive[0]:
+        return
+    if (values == 0).any():
+        ax.set_xscale("symlog", linthresh=float(positive[0]), linscale=0.6)
+        ax.set_xlim(-0.4 * float(positive[0]), None)
+    else:
+        ax.set_xscale("log")
+    if field != "V":
+        s.few_ticks(ax, "x", _thinned(np.unique(values)))
+
+
+def _thinned(values: np.ndarray) -> Sequence[float]:
+    return [float(value) for value in (values if len(values) <= 6 else values[::2])]
+
+
+def _title(table: Table) -> str:
+    """The dataset, and the method where the panel has one."""
+    runs = table.where(source="run")
+    methods = runs.values("method")
+    words = dataset_name(table["dataset"][0])
+    if table["kind"][0] == "gap":
+        low, high = min(runs.values("value")), max(runs.values("value"))
+        return f"{words}, {high:g} − {low:g} epochs"
+    return f"{words}, {method_name(methods[0])}" if len(methods) == 1 else words
+
+
+def _short(field: str) -> str:
+    return {"tasks": "T", "delta": r"$\delta$", "memory": "M", "batch_size": "batch", "epochs": "epochs"}.get(
+        field, field
+    )
+
+
+def _origin(table: Table) -> str:
+    """Which profile and how many seeds made the picture."""
+    runs = table.where(source="run")
+    groups: dict[tuple[Any, ...], set[float]] = {}
+    for panel, method, value, seed in zip(
+        *(runs[n].tolist() for n in ("panel", "method", "value", "seed")), strict=True
+    ):
+        groups.setdefault((panel, method, value), set()).add(seed)
+    counts = sorted({len(seeds) for seeds in groups.values()})
+    seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    profiles = " and ".join(
+        sorted({f"{name} profile" if name != "own" else "own settings" for name in runs.values("profile")})
+    )
+    words = [profiles, f"{seeds} seed{'s' if counts[-1] > 1 else ''} a point"]
+    if runs["synthetic"].any():
+        words.append("synthetic images")
+    if runs["made_up"].any():
+        words.append("MADE-UP ROWS, not a result")
+    return " · ".join(words)

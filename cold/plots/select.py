@@ -1,0 +1,147 @@
+"""From stored runs to one tidy table a figure: which runs belong together, and what each of them shows.
+
+Runs may be compared if they had the same terms, and averaged over seeds if they had the same settings in every field
+that counts. Where a folder holds several such groups, the one with the most of what the panel wants is drawn.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coldtheory.figures.table import Table
+
+from .names import same
+from .store import Run
+from .studies import Panel, Study
+
+#: Fields that change nothing about a result, or nothing but its seed.
+_FREE = frozenset({"seed", "preset", "device", "threads", "eval_batch", "data_root", "out", "resume"})
+#: What all runs of a panel share, unless it is what the panel varies.
+_TERMS = ("tasks", "epochs", "memory", "width", "limit_train", "profile")
+#: Fields that move along with the one that is varied.
+_FOLLOW = {"tasks": ("memory",), "memory": ("memory_batch",)}
+
+
+@dataclass(frozen=True)
+class Line:
+    """Runs of one method that differ in the panel's field and the seed alone."""
+
+    method: str
+    runs: tuple[Run, ...]
+
+
+def lines_of(panel: Panel, runs: Sequence[Run], profile: str | None = None) -> list[Line]:
+    """The runs that a panel draws, by method in the panel's order; empty if none is stored."""
+    wanted = [
+        run
+        for run in runs
+        if same(run.dataset, panel.dataset)
+        and any(same(str(run.config.get("method", "")), method) for method in panel.methods)
+        and (profile is None or run.config.get("profile") == profile)
+        and _shows(panel, run)
+    ]
+    moving = {panel.field, *_FOLLOW.get(panel.field, ())}
+    terms = [name for name in _TERMS if name not in moving]
+    alike = _largest(wanted, lambda run: _frozen({name: run.config.get(name) for name in terms}), panel)
+    lines = []
+    for method in panel.methods:
+        own = [run for run in alike if same(str(run.config["method"]), method)]
+        group = _largest(
+            own, lambda run: _frozen({k: v for k, v in run.config.items() if k not in moving | _FREE}), panel
+        )
+        if group:
+            lines.append(Line(method, tuple(_latest(group, panel))))
+    return lines
+
+
+def table_of(study: Study, runs: Sequence[Run], profile: str | None = None) -> tuple[Table, list[Run]]:
+    """The tidy table of a study, and the runs it is made of."""
+    rows: list[dict[str, Any]] = []
+    used: dict[str, Run] = {}
+    for number, panel in enumerate(study.panels):
+        for line in lines_of(panel, runs, profile):
+            for run in line.runs:
+                used[run.id] = run
+                about = {
+                    "panel": number, "kind": panel.kind, "dataset": panel.dataset, "method": line.method,
+                    "field": panel.field, "value": _value(run, panel), "seed": run.config.get("seed"),
+                    "profile": run.config.get("profile") or "own", "made_up": int(run.made_up),
+                    "synthetic": int(run.synthetic), "source": "run",
+                }  # fmt: skip
+                rows += [{**about, **entry} for entry in _entries(panel, run)]
+    return Table.of(rows), list(used.values())
+
+
+def _entries(panel: Panel, run: Run) -> Iterator[dict[str, Any]]:
+    """What one run shows in a panel: `what`, `t`, `k` and `y`."""
+    if panel.kind == "sweep":
+        for name in panel.metrics:
+            value = run.metrics.get(name, run.diagnostics.get(name))
+            yield {"what": name, "t": None, "k": None, "y": value}
+    elif panel.kind in ("tasks", "gap"):
+        for name in panel.metrics:
+            for t, value in enumerate(run.over_tasks(name), start=1):
+                yield {"what": name, "t": t, "k": None, "y": value}
+    else:
+        name, first = ("queues", 0) if panel.kind == "queues" else ("accuracy", 1)
+        matrix = run.array(name)
+        if matrix is not None:
+            for (t, k), value in np.ndenumerate(matrix):
+                if k < t + first and math.isfinite(value):  # task k+1 has been trained
+                    yield {"what": name, "t": t + first, "k": k + 1, "y": float(value)}
+
+
+def _shows(panel: Panel, run: Run) -> bool:
+    """Whether a run has what the panel draws, at a value the panel draws."""
+    if panel.kind in ("queues", "accuracy"):
+        return run.array(panel.kind) is not None and any(_equal(_value(run, panel), v) for v in panel.values)
+    if panel.kind == "sweep":
+        known = {**run.diagnostics, **run.metrics}
+        return any(known.get(name) is not None for name in panel.metrics)
+    return run.array("accuracy") is not None
+
+
+def _value(run: Run, panel: Panel) -> Any:
+    return run.config.get(panel.field)
+
+
+def _equal(left: Any, right: Any) -> bool:
+    if isinstance(left, str) or isinstance(right, str):
+        return bool(left == right)
+    return left is not None and math.isclose(float(left), float(right), rel_tol=1e-9)
+
+
+def _largest(runs: Sequence[Run], key: Callable[[Run], Hashable], panel: Panel) -> list[Run]:
+    """The group with the most different cells, then the most runs, then the newest run."""
+    groups: dict[Hashable, list[Run]] = defaultdict(list)
+    for run in runs:
+        groups[key(run)].append(run)
+
+    def rank(group: list[Run]) -> tuple[int, int, str]:
+        cells = {(str(run.config["method"]), str(_value(run, panel))) for run in group}
+        return len(cells), len(group), max(run.time for run in group)
+
+    return max(groups.values(), key=rank, default=[])
+
+
+def _latest(runs: Sequence[Run], panel: Panel) -> list[Run]:
+    """One run a value and seed: the newest."""
+    newest: dict[tuple[str, str], Run] = {}
+    for run in sorted(runs, key=lambda run: run.time):
+        newest[str(_value(run, panel)), str(run.config.get("seed"))] = run
+    return sorted(newest.values(), key=lambda run: (_order(_value(run, panel)), _order(run.config.get("seed"))))
+
+
+def _order(value: Any) -> tuple[float, str]:
+    return (0.0, str(value)) if isinstance(value, str) or value is None else (float(value), "")
+
+
+def _frozen(config: dict[str, Any]) -> str:
+    return json.dumps(config, sort_keys=True, default=str)
