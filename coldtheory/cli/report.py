@@ -88,7 +88,9 @@ def _tell(found: Outcomes, out: Path, size: int, *, as_json: bool) -> None:
         console.print(f"[yellow]not as recorded:[/] {escape(', '.join(changed))}")
     if found.current is False:
         when = f" ({found.origin['time']})" if found.origin else ""
-        console.print(f"[yellow]the code has changed since the verdicts were found{escape(when)};[/] --check finds them again")
+        console.print(
+            f"[yellow]the code has changed since the verdicts were found{escape(when)};[/] --check finds them again"
+        )
     if found.missing:
         console.print(f"[yellow]not among the verdicts:[/] {len(found.missing)} claims of this version")
 
@@ -105,7 +107,11 @@ def serve(
     """
     with make_server(file, port) as server:
         address = address_of(server)
-        typer.echo(json.dumps({"file": str(file), "address": address}) if as_json else f"{file} is at {address} (Ctrl-C ends it)")
+        typer.echo(
+            json.dumps({"file": str(file), "address": address})
+            if as_json
+            else f"{file} is at {address} (Ctrl-C ends it)"
+        )
         if browser:
             webbrowser.open(address)
         try:

@@ -2,7 +2,7 @@
 // The bounds of the theory on one run of simulator.js, next to what was measured (L = l = 1). Each is one form of a
 // statement of coldtheory.bounds, named by `form`. D, r and the conflicts are read off the models of the run.
 
-function boundsOf(optima, run, settings) {
+function boundsOf({ optima }, run, settings) {
   const { T } = run;
   const { V, delta, reference, weights } = settings;
   const first = reference === "previous";

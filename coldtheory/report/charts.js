@@ -82,8 +82,20 @@ function linePath(xs, ys, x, y) {
   return path;
 }
 
+// Asking for a width in the middle of drawing makes the browser lay the page out, so it is asked once a page width.
+let widths = new WeakMap();
+
+function forgetWidths() {
+  widths = new WeakMap();
+}
+
+function widthOf(svg) {
+  if (!widths.has(svg)) widths.set(svg, Math.max(svg.parentElement.clientWidth, 200));
+  return widths.get(svg);
+}
+
 function frame(svg, height) {
-  const width = Math.max(svg.parentElement.clientWidth, 200);
+  const width = widthOf(svg);
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.setAttribute("height", height);
   return { left: 54, right: width - 12, top: 30, bottom: height - 42, width, height };
@@ -146,9 +158,9 @@ function tradeoffChart(svg, points, now) {
   let inner = axes(box, x, y, "average queue", "average gradient², before");
   const places = shown.map((p) => ({ x: x.at(p.queue), y: y.at(p.gradient), p }));
   inner += `<path class="line c-curve" d="${linePath(shown.map((p) => p.queue), shown.map((p) => p.gradient), x, y)}"/>`;
-  for (const place of places) inner += `<circle class="dot c-curve" cx="${place.x}" cy="${place.y}" r="2.5"/>`;
+  for (const place of places) inner += `<circle class="dot c-curve" data-v="${place.p.V}" cx="${place.x}" cy="${place.y}" r="2.5"/>`;
   places.forEach((place, i) => (inner += place.p.label ? curveLabel(places, i, box) : ""));
-  if (good(now)) inner += `<circle class="now" cx="${x.at(now.queue)}" cy="${y.at(now.gradient)}" r="7"/>`;
+  if (good(now)) inner += `<circle class="now" data-v="${now.V}" cx="${x.at(now.queue)}" cy="${y.at(now.gradient)}" r="7"/>`;
   svg.innerHTML = inner;
 }
 

@@ -1,7 +1,7 @@
 "use strict";
 // The explorer: controls on one side, a simulation and its pictures on the other.
 
-const CURVE = [1, 2, 5, 10, 20, 35, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 5000];
+const CURVE = [1, 3, 10, 20, 35, 50, 75, 100, 150, 200, 300, 500, 1000, 2000, 5000];
 const LABELLED = new Set([10, 50, 200, 1000, 5000]);
 const SLIDERS = {
   V: { low: 0, high: 3.7, log: true }, delta: { low: -9, high: 1, log: true }, eta: { low: -5, high: -2, log: true },
@@ -28,16 +28,17 @@ function startExplorer() {
   let waiting = 0, redraws = 0, now = null, spoken = 0;
 
   function compute() {
-    const optima = optimaOf(streams[`${state.regime}/${state.seed}`], state.T, data.d);
-    const run = simulate(optima, state.T, data.d, state);
+    const world = worldOf(optimaOf(streams[`${state.regime}/${state.seed}`], state.T, data.d), state.T, data.d);
+    const run = simulate(world, state);
     const { V, log, cursor, ...rest } = state;
     const key = JSON.stringify(rest);
-    if (key !== curve.key) curve = { key, points: CURVE.map((v) => point(optima, { ...state, V: v })) };
-    now = { run, summary: summaryOf(run), bounds: boundsOf(optima, run, state) };
+    if (key !== curve.key) curve = { key, points: CURVE.map((v) => point(world, { ...state, V: v })) };
+    now = { state: { ...state }, run, summary: summaryOf(run), bounds: boundsOf(world, run, state) };
+    root.now = now; // for tests and the curious
   }
 
-  function point(optima, settings) {
-    const run = simulate(optima, state.T, data.d, settings);
+  function point(world, settings) {
+    const run = simulate(world, settings, false);
     const { Qbar, before } = summaryOf(run);
     return { V: settings.V, queue: Qbar, gradient: before, diverged: run.diverged, label: LABELLED.has(settings.V) };
   }
@@ -71,7 +72,7 @@ function startExplorer() {
     blankChart(byId("plot-gradient"), 260, words);
     blankChart(byId("plot-queue"), 260, words);
     blankChart(byId("plot-mean"), 190, words);
-    drawHeatmap(byId("heat"), emptyRun(1, 1), 0, false);
+    drawHeatmap(byId("heat"), emptyRun(1, 1, true), 0, false);
     byId("bar-low").textContent = byId("bar-high").textContent = "–";
   }
 
@@ -86,7 +87,6 @@ function startExplorer() {
       root.dataset.work = end - start;
       root.dataset.latency = end - (since ?? start);
       byId("speed").textContent = `simulated and drawn in ${(end - start).toFixed(0)} ms`;
-      root.now = now;
       clearTimeout(spoken);
       spoken = setTimeout(() => (byId("said").textContent = sentence(now, state)), 400);
     });
@@ -100,6 +100,7 @@ function startExplorer() {
   new ResizeObserver(() => {
     if (root.clientWidth === width) return;
     width = root.clientWidth;
+    forgetWidths();
     redraw();
   }).observe(root);
 }

@@ -50,7 +50,9 @@ def fitting(contents: list[bytes], budget: int = BUDGET) -> list[bytes]:
             return shrunk
         shrunk = [smaller(content, width) for content in contents]
     if sum(map(len, shrunk)) > budget:
-        raise ColdError(f"the pictures take more than {budget / 1e6:g} MB even when scaled down; give a smaller --figures")
+        raise ColdError(
+            f"the pictures take more than {budget / 1e6:g} MB even when scaled down; give a smaller --figures"
+        )
     return shrunk
 
 
@@ -92,7 +94,7 @@ def _card(stem: str, png: bytes, caption: Caption | None) -> str:
     command = f"<code>{escape(caption.command)}</code>" if caption and caption.command else ""
     source = "data:image/png;base64," + base64.b64encode(png).decode("ascii")
     return (
-        f'<figure id="figure-{escape(stem)}"><img alt="{escape(title)}" loading="lazy" src="{source}">'
+        f'<figure id="figure-{escape(stem)}"><img alt="{escape(title.replace("`", ""))}" loading="lazy" src="{source}">'
         f"<figcaption><b>{typeset(title)}</b>{text} {command}</figcaption></figure>"
     )
 
@@ -105,7 +107,7 @@ def _sentences(markdown: str) -> str:
     """The prose of a piece of markdown: no headings, pictures, code blocks, tables' bars or commands."""
     text = re.sub(r"```.*?(```|\Z)", " ", markdown, flags=re.S)
     text = re.sub(r"^#{1,6} .*$", " ", _IMAGE.sub(" ", text), flags=re.M)
-    text = re.sub(r"`coldtheory [^`]*`|^[ |:-]+$", " ", text, flags=re.M)
+    text = re.sub(r"`coldtheory [^`]*`.*$|^[ |:-]+$", " ", text, flags=re.M)  # files are linked beside the command
     return _bare(" ".join(re.sub(r"\|", " ", text).split()))
 
 

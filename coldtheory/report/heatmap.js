@@ -13,30 +13,31 @@ function shade(share) {
   return SHADES[i].map((from, c) => from + (SHADES[i + 1][c] - from) * (at - i));
 }
 
+const TABLE = Uint8ClampedArray.from({ length: 256 * 3 }, (_, i) => shade(Math.floor(i / 3) / 255)[i % 3]);
+
 // One pixel a queue; the browser enlarges it. Queues that do not exist yet (k >= t) stay transparent.
 function drawHeatmap(canvas, run, largest, log) {
   const { T, Q } = run;
   canvas.width = canvas.height = T;
   const image = new ImageData(T, T);
+  const data = image.data;
   const decades = 4;
   for (let t = 1; t <= T; t++) {
     for (let k = 1; k < t; k++) {
       const q = Q[t * T + k - 1];
       let share = largest > 0 ? q / largest : 0;
       if (log) share = share > 0 ? 1 + Math.log10(share) / decades : 0;
-      const [r, g, b] = shade(share);
+      const from = 3 * Math.round(255 * Math.min(Math.max(share, 0), 1));
       const at = 4 * ((T - k) * T + t - 1);
-      image.data[at] = r;
-      image.data[at + 1] = g;
-      image.data[at + 2] = b;
-      image.data[at + 3] = 255;
+      for (let c = 0; c < 3; c++) data[at + c] = TABLE[from + c];
+      data[at + 3] = 255;
     }
   }
   canvas.getContext("2d").putImageData(image, 0, 0);
 }
 
 function heatmapFrame(svg, T, cursor) {
-  const width = svg.parentElement.clientWidth, height = Math.min(width, 480);
+  const height = Math.min(widthOf(svg), 480);
   const box = { ...frame(svg, height), top: 30, bottom: height - 24 };
   const x = taskScale(T, box.left, box.right, 0.5);
   const y = taskScale(T, box.bottom, box.top, 0.5);

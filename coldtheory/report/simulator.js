@@ -1,58 +1,69 @@
 "use strict";
 // The method on quadratic tasks 1/2 |w - a_t|^2, as coldtheory.simulate runs it. Plain functions, no page needed.
 //
-//   optima     Float64Array, T x d, row by row
 //   settings   { V, eta, delta, steps, reference: "previous"|"best", weights: "mean"|"sum"|"none" }
 //              eta null is 1/(2 alpha_t)
 //
-// Rows of the result: w has T+1 (x_0 .. x_T, x_0 the origin), Q has T+1 (Q_k[t], k = 1..T), series have T.
+// Rows of the result: w has T+1 (x_0 .. x_T, x_0 the origin), series have T. Q has T+1 (Q_k[t], k = 1..T), or none
+// without `history`.
 
 const FAR = 10; // an expansive run this many data radii away has diverged
 
-function simulate(optima, T, d, settings) {
+// `world` is made by worldOf from the optima.
+function simulate(world, settings, history = true) {
+  const { T, d, centred, centre } = world;
   const { V, delta, steps, reference, weights } = settings;
-  const { centred, centre } = aroundMean(optima, T, d);
   const best = reference === "best";
-  const run = emptyRun(T, d);
+  const run = emptyRun(T, d, history);
   const x = centre.map((c) => -c);
   const dx = new Float64Array(d);
+  const pull = new Float64Array(d); // sum_k Q_k a_k
   const Q = new Float64Array(T);
   const excess = new Float64Array(best ? T : 0);
-  run.radius = Math.sqrt(Math.max(largestSquare(centred, T, d), dot(centre, 0, centre, 0, d)));
+  let total = 0; // sum_k Q_k
   for (let t = 0; t < T; t++) {
     const past = Math.max(t, 1);
     const share = weights === "mean" ? 1 / past : weights === "sum" ? 1 : 0;
-    const total = pull(centred, Q, t, d, dx); // dx holds sum_k Q_k a_k for a moment
     const alpha = V + share * total;
     const eta = settings.eta === null ? 0.5 / alpha : settings.eta;
     const moved = progress(alpha, eta, steps);
-    for (let i = 0; i < d; i++) dx[i] = ((V * centred[t * d + i] + share * dx[i]) / alpha - x[i]) * moved;
+    for (let i = 0; i < d; i++) dx[i] = ((V * centred[t * d + i] + share * pull[i]) / alpha - x[i]) * moved;
     run.before[t] = gapSquare(centred, t, x, d);
+    run.Qbar[t] = total / past;
+    run.alpha[t] = alpha;
+    run.eta[t] = eta;
     const level = dot(dx, 0, x, 0, d) + 0.5 * dot(dx, 0, dx, 0, d);
-    let squares = 0, cross = 0;
+    let squares = 0, cross = 0, queues = 0;
+    pull.fill(0);
+    total = 0;
     const seen = best ? T : t;
     for (let k = 0; k < seen; k++) {
-      const grow = level - dot(centred, k * d, dx, 0, d);
+      const row = k * d;
+      let grow = level;
+      for (let i = 0; i < d; i++) grow -= centred[row + i] * dx[i];
       if (k < t) {
         const change = (best ? excess[k] + grow : grow) - delta;
         squares += change * change;
         cross += Q[k] * change;
-        Q[k] = Math.max(Q[k] + change, 0);
+        const q = Math.max(Q[k] + change, 0);
+        Q[k] = q;
+        if (q !== 0) {
+          total += q;
+          queues += q * q;
+          for (let i = 0; i < d; i++) pull[i] += q * centred[row + i];
+        }
       }
       if (best) excess[k] = t === 0 ? 0 : Math.max(excess[k] + grow, 0);
     }
     for (let i = 0; i < d; i++) x[i] += dx[i];
     run.after[t] = gapSquare(centred, t, x, d);
-    run.Qbar[t] = total / past;
-    run.alpha[t] = alpha;
-    run.eta[t] = eta;
     run.Delta[t] = squares / (2 * past);
     run.cross[t] = cross;
-    run.lyapunov[t + 1] = dot(Q, 0, Q, 0, T) / (2 * past);
-    run.Q.set(Q, (t + 1) * T);
+    run.lyapunov[t + 1] = queues / (2 * past);
+    if (history) run.Q.set(Q, (t + 1) * T);
     for (let i = 0; i < d; i++) run.w[(t + 1) * d + i] = x[i] + centre[i];
   }
-  run.lostAt = settings.eta === null ? 0 : divergesAt(run, centre);
+  run.lostAt = settings.eta === null ? 0 : divergesAt(run, world);
   run.diverged = run.lostAt > 0;
   return run;
 }
@@ -63,36 +74,23 @@ function progress(curvature, eta, steps) {
   return z < 0.5 ? -Math.expm1(steps * Math.log1p(-z)) : 1 - Math.pow(1 - z, steps);
 }
 
-function emptyRun(T, d) {
-  const run = { T, d, w: new Float64Array((T + 1) * d), Q: new Float64Array((T + 1) * T) };
+function emptyRun(T, d, history) {
+  const run = { T, d, w: new Float64Array((T + 1) * d), Q: new Float64Array(history ? (T + 1) * T : 0) };
   for (const name of ["before", "after", "Qbar", "Delta", "alpha", "eta", "cross"]) run[name] = new Float64Array(T);
   run.lyapunov = new Float64Array(T + 1);
-  run.radius = 0;
   run.lostAt = 0;
   run.diverged = false;
   return run;
 }
 
-// Coordinates around the mean optimum: differences of losses then lose no digits to a far origin.
-function aroundMean(optima, T, d) {
+// Optima (T x d, row by row) around their mean: differences of losses then lose no digits to a far origin.
+function worldOf(optima, T, d) {
   const centre = new Float64Array(d);
   for (let t = 0; t < T; t++) for (let i = 0; i < d; i++) centre[i] += optima[t * d + i] / T;
   const centred = new Float64Array(T * d);
   for (let t = 0; t < T; t++) for (let i = 0; i < d; i++) centred[t * d + i] = optima[t * d + i] - centre[i];
-  return { centred, centre };
-}
-
-// into = sum_{k < t} Q_k a_k; returns the sum of the queues.
-function pull(optima, Q, t, d, into) {
-  into.fill(0);
-  let total = 0;
-  for (let k = 0; k < t; k++) {
-    const q = Q[k];
-    if (q === 0) continue;
-    total += q;
-    for (let i = 0; i < d; i++) into[i] += q * optima[k * d + i];
-  }
-  return total;
+  const radius = Math.sqrt(Math.max(largestSquare(centred, T, d), dot(centre, 0, centre, 0, d)));
+  return { T, d, optima, centred, centre, radius };
 }
 
 function dot(a, atA, b, atB, n) {
@@ -117,13 +115,13 @@ function largestSquare(rows, T, d) {
 }
 
 // The first task that leaves the model far outside the data (or no number), if a step was expansive; 0 if none does.
-function divergesAt(run, centre) {
+function divergesAt(run, { centre, radius }) {
   let steepest = 0;
   for (let t = 0; t < run.T; t++) steepest = Math.max(steepest, run.eta[t] * run.alpha[t]);
   if (steepest <= 2) return 0;
   for (let t = 1; t <= run.T; t++) {
     for (let i = 0; i < run.d; i++) {
-      if (!(Math.abs(run.w[t * run.d + i] - centre[i]) <= FAR * run.radius)) return t;
+      if (!(Math.abs(run.w[t * run.d + i] - centre[i]) <= FAR * radius)) return t;
     }
   }
   return 0;
@@ -136,4 +134,4 @@ function optimaOf(stream, T, d) {
   return optima;
 }
 
-if (typeof module !== "undefined") module.exports = { simulate, progress, optimaOf, dot };
+if (typeof module !== "undefined") module.exports = { simulate, worldOf, progress, optimaOf, dot };

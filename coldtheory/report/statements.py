@@ -26,14 +26,14 @@ _MODEL = (
     (
         "Theorem 3. Here and below the variation $D$ is the mean change of the loss at the models, $r$ the largest "
         "distance of a model from an optimum, $\\rho_t$ the conflict of gradients at $x_{t-1}$. For mean weights "
-        "$f_t=1$, and $c_t$ is $\\frac{1}{t-1}$ with the previous model as reference, $\\frac{t-2}{t-1}$ with the best; "
-        "for the sum all of them are $t-1$ times as large.",
+        "$f_t=1$, and $c_t$ is $\\frac{1}{t-1}$ with the previous model as reference, $\\frac{t-2}{t-1}$ with the "
+        "best; for the sum all of them are $t-1$ times as large.",
         r"\frac1T\sum_{t}\|\nabla\Phi_t(x_{t-1})\|^2\le\frac{2\Phi_1(x_0)}{\eta VT}+\frac{2D}{\eta V}"
         r"+\frac{r^2}{VT}\sum_t c_t\rho_t+\frac{r^2}{\eta V^2T}\sum_t f_t\bar{Q}[t-1]",
     ),
     (
         "Theorem 3′, sharper, with the previous model as reference: no $r$, and the exact constant "
-        "$\\gamma=1/(1-\\frac12\\max_t\\eta\\alpha_t)$ in place of 2. The last sum in the braces is there for mean weights.",
+        "$\\gamma=1/(1-\\frac12\\max_t\\eta\\alpha_t)$ in place of 2. Only mean weights have the last sum in braces.",
         r"\frac1T\sum_{t}\|\nabla\Phi_t(x_{t-1})\|^2\le\frac{\gamma}{\eta V^2T}\Bigl\{V[\Phi_1(x_0)-\Phi_T(x_T)]+VTD"
         r"+\sum_t f_t\Delta_t-f_T\mathcal{L}[T]-\delta\sum_t f_t\bar{Q}[t-1]-\sum_t\frac{\mathcal{L}[t-1]}{t-1}\Bigr\}"
         r"+\frac{2}{VT}\sum_t\sum_{k<t}\beta_k\max\{0,-\nabla\Phi_t\cdot\nabla\Phi_k\}",
@@ -43,8 +43,8 @@ _MODEL = (
         r"\frac1T\sum_t\bar{Q}[t-1]\le\frac{VD}{\delta}+\frac{V\Phi_1(x_1)}{T\delta}+\frac{1}{T\delta}\sum_t\Delta_t",
     ),
     (
-        "Lindley’s bound on every queue with the previous model as reference: for all $V$, $\\eta$ and $\\delta$. Averaged "
-        "over the queues it bounds the mean. With the best model as reference $Q_k[t]\\le(t-k)\\,r^2/2$.",
+        "Lindley’s bound on every queue with the previous model as reference: for all $V$, $\\eta$ and $\\delta$. "
+        "Averaged over the queues it bounds the mean. With the best model as reference $Q_k[t]\\le(t-k)\\,r^2/2$.",
         r"Q_k[t]\le\Phi_k(x_t)-\min_{k\le s\le t}\Phi_k(x_s)",
     ),
 )

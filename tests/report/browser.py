@@ -15,9 +15,10 @@ from select import select
 from typing import Any
 
 _FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --disable-dev-shm-usage --remote-debugging-pipe"
-).split()
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
+    "--remote-debugging-pipe",
+)  # fmt: skip
 # Chromium reads commands from descriptor 3 and answers on 4; this puts the inherited ends there and becomes Chromium.
 _LAUNCH = (
     "import fcntl, os, sys\n"
@@ -29,7 +30,7 @@ _LAUNCH = (
 
 def chromium() -> str | None:
     """The browser's path, or None."""
-    return next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+    return shutil.which("chromium")
 
 
 class Browser:
@@ -104,11 +105,24 @@ class Browser:
             time.sleep(0.02)
 
     def press(self, key: str) -> None:
-        text = {"text": key} if len(key) == 1 else {}
-        for kind in ("keyDown", "keyUp"):
-            more = text if kind == "keyDown" else {}
-            code = {"Tab": 9, "ArrowRight": 39, "ArrowLeft": 37, "Enter": 13, " ": 32}.get(key, 0)
-            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **more)
+        text = {"text": {"Enter": "\r"}.get(key, key)} if len(key) == 1 or key == "Enter" else {}
+        code = {"Tab": 9, "ArrowRight": 39, "ArrowLeft": 37, "Enter": 13, " ": 32, "Home": 36, "End": 35}.get(key, 0)
+        self.send("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, windowsVirtualKeyCode=code, **text)
+        self.send("Input.dispatchKeyEvent", type="keyUp", key=key, code=key, windowsVirtualKeyCode=code)
+
+    def type(self, text: str) -> None:
+        self.send("Input.insertText", text=text)
+
+    def complaints(self) -> list[str]:
+        """Console messages, errors and log entries since the page was opened."""
+        kinds = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
+        self.run("0")  # what happened before this has now been reported
+        return [str(event["params"]) for event in self.events if event.get("method") in kinds]
+
+    def requests(self) -> list[str]:
+        """Addresses that the page asked for since it was opened; its own and data: are among them."""
+        sent = [event["params"] for event in self.events if event.get("method") == "Network.requestWillBeSent"]
+        return [params["request"]["url"] for params in sent]
 
     def screenshot(self, path: Path, *, whole: bool = False) -> None:
         shot = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)

@@ -1,0 +1,186 @@
+"""`coldtheory report` and `coldtheory serve`: what they write, where they listen, and how they fail."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import threading
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from coldtheory.cli import app
+from coldtheory.cli import report as command
+from coldtheory.report import make_server, store_outcomes
+from coldtheory.report import outcomes as stored
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: CliRunner().invoke(app, list(words))
+
+
+@pytest.fixture
+def checks(monkeypatch, outcomes):
+    """Checking without the wait; counts how often it is asked for."""
+    asked = []
+    monkeypatch.setattr(command, "run_checks", lambda progress: asked.append(1) or outcomes)
+    return asked
+
+
+def refused(done, *words):
+    assert done.exit_code == 2, done.output
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("error: ")
+    for word in words:
+        assert word in lines[0]
+
+
+def test_verdicts_are_found_once_and_then_read(call, checks, tmp_path, outcomes):
+    first = call("report", "--json")
+    assert first.exit_code == 0
+    about = json.loads(first.stdout)
+    page = tmp_path / "report.html"
+    assert about["bytes"] == page.stat().st_size < 8_000_000
+    assert about["claims"] == len(outcomes.rows)
+    assert about["verdicts_current"] is True
+    assert about["verdicts_provenance"]["time"] == outcomes.origin["time"]
+    assert stored.place(tmp_path / "results").is_file()
+    assert call("report").exit_code == 0
+    assert len(checks) == 1
+    assert call("report", "--check").exit_code == 0
+    assert len(checks) == 2
+
+
+def test_verdicts_of_other_code_are_shown_as_such(call, checks, tmp_path, outcomes, monkeypatch):
+    store_outcomes(outcomes, stored.place(tmp_path / "results"))
+    monkeypatch.setattr(stored, "code_digest", lambda: "another")
+    done = call("report")
+    assert done.exit_code == 0
+    assert "the code has changed since the verdicts were found" in done.stdout
+    assert "The code has changed since" in (tmp_path / "report.html").read_text()
+    assert checks == []
+
+
+def test_a_broken_check_is_exit_code_1(call, tmp_path, outcomes, monkeypatch):
+    row = outcomes.rows[0] | {"verdict": stored.FAILED, "changed": True}
+    monkeypatch.setattr(command, "run_checks", lambda progress: replace(outcomes, rows=(row,)))
+    done = call("report")
+    assert done.exit_code == 1
+    assert f"not as recorded: {row['id']}" in done.stdout
+    assert (tmp_path / "report.html").is_file()
+
+
+def test_bad_input_is_one_line(call, checks, tmp_path):
+    refused(call("report", "--figures", "nowhere"), "there is no folder nowhere")
+    refused(call("report", "--results", "nowhere"), "there is no folder nowhere")
+    refused(call("report", "--outcomes", "nowhere.json"), "cannot read nowhere.json")
+    (tmp_path / "bad.json").write_text("{")
+    refused(call("report", "--outcomes", "bad.json"), "bad.json is damaged", "coldtheory report --check")
+    refused(call("report", "--outcomes", "bad.json", "--check"), "give one of the two")
+    refused(call("report", "--out", "."), "is a folder")
+    (tmp_path / "file").write_text("")
+    refused(call("report", "--out", "file/report.html"), "cannot write", "--out")
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_damaged_store_of_verdicts_is_not_guessed_over(call, checks, tmp_path):
+    path = stored.place(tmp_path / "results")
+    path.parent.mkdir(parents=True)
+    path.write_text("[{")
+    refused(call("report"), "outcomes.json is damaged", "coldtheory report --check")
+    assert checks == []
+    assert call("report", "--check").exit_code == 0
+    assert call("report").exit_code == 0
+
+
+def test_help_has_examples():
+    for name in ("report", "serve"):
+        assert "Example:" in CliRunner().invoke(app, [name, "--help"]).stdout
+        assert name in CliRunner().invoke(app, ["--help"]).stdout
+
+
+# ---------------------------------------------------------------------------------------------------
+# serve
+
+
+@pytest.fixture
+def server(tmp_path):
+    (tmp_path / "report.html").write_text("<p>the page</p>")
+    (tmp_path / "secret.txt").write_text("secret")
+    with make_server(tmp_path / "report.html") as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def ask(server, path, method="GET", **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=10)
+    try:
+        connection.putrequest(method, path, skip_host="Host" in headers)
+        for name, value in headers.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        return answer.status, answer.read(), answer.headers
+    finally:
+        connection.close()
+
+
+def test_serve_listens_on_this_machine_only(server):
+    assert server.server_address[0] == "127.0.0.1"
+    assert server.socket.getsockname()[0] == "127.0.0.1"
+    for address in {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)} - {
+        "127.0.0.1"
+    }:
+        with pytest.raises(OSError):  # noqa: PT011 - refused or unreachable, as the system says it
+            socket.create_connection((address, server.server_address[1]), timeout=2)
+
+
+def test_serve_gives_the_page_and_nothing_else(server):
+    status, body, headers = ask(server, "/")
+    assert (status, body) == (200, b"<p>the page</p>")
+    assert headers["Content-Type"] == "text/html; charset=utf-8"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert ask(server, "/report.html?x=1")[0] == 200
+    assert ask(server, "/", "HEAD")[:2] == (200, b"")
+    for path in (
+        "/secret.txt",
+        "/../secret.txt",
+        "/%2e%2e/secret.txt",
+        "//secret.txt",
+        "/report.html/../secret.txt",
+        "secret.txt",
+    ):
+        status, body, _ = ask(server, path)
+        assert status == 404, path
+        assert b"secret" not in body.replace(path.encode(), b"")
+    for method in ("POST", "PUT", "DELETE"):
+        assert ask(server, "/", method)[0] == 501
+
+
+def test_serve_refuses_names_that_others_point_here(server):
+    assert ask(server, "/", Host="evil.example")[0] == 403
+    assert ask(server, "/", Host="localhost")[0] == 200
+
+
+def test_a_page_that_went_away_is_not_found(server, tmp_path):
+    (tmp_path / "report.html").unlink()
+    assert ask(server, "/")[0] == 404
+
+
+def test_serve_refuses_bad_input(call, tmp_path):
+    refused(call("serve", "--no-browser"), "there is no report.html", "coldtheory report --out report.html")
+    (tmp_path / "report.html").write_text("")
+    refused(call("serve", "--port", "70000", "--no-browser"), "from 0 to 65535")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        refused(call("serve", "--port", port, "--no-browser"), f"cannot listen on port {port}", "--port 0")
