@@ -47,6 +47,7 @@ class RunConfig:
     evaluate_on: str = "test"  #: or "validation"
     iid: bool = False
     augment: bool | None = None
+    data_options: Mapping[str, Any] = field(default_factory=dict)  #: further arguments of `load_benchmark`
     # the network
     model: str | None = None
     width: int = 64
@@ -102,12 +103,16 @@ class RunConfig:
                 raise ColdError(f"{name} must be >= 0 and finite, got {getattr(self, name)}")
 
     def as_dict(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "options": dict(self.options)}
+        return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
 
     @property
     def run_id(self) -> str:
-        """Readable, and unique to the settings that can change a result."""
-        identity = {name: value for name, value in self.as_dict().items() if name not in PLACE}
+        """Readable, and unique to the settings that can change a result.
+
+        Settings at their default do not count: a later version with more settings keeps the names of old runs.
+        """
+        plain = RunConfig()
+        identity = {k: v for k, v in self.as_dict().items() if k not in PLACE and v != getattr(plain, k)}
         return f"{_safe(self.dataset)}-{self.method}-s{self.seed}-{config_key(identity)[:8]}"
 
 
@@ -123,8 +128,8 @@ def make_config(*layers: Mapping[str, Any]) -> RunConfig:
         for name, value in layer.items():
             if name not in fields:
                 raise unknown_name("setting", name, fields)
-            if name == "options":
-                settings["options"] = {**settings.get("options", {}), **value}
+            if name in ("options", "data_options"):
+                settings[name] = {**settings.get(name, {}), **value}
             else:
                 settings[name] = _typed(name, str(fields[name].type), value)
     return RunConfig(**settings)
@@ -152,6 +157,10 @@ def _typed(name: str, kind: str, value: Any) -> Any:
             number: Any = value
             return float(number) if option == "float" else value
     raise ColdError(f"{name} must be {' or '.join(w for w in wanted if w != 'None')}, got {value!r}")
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value
 
 
 def _safe(name: str) -> str:

@@ -8,8 +8,8 @@ memory of each task k < t:
     exact        the model of 0..t-1 with the smallest mean loss on that memory; all weights are kept, on the CPU
     window:N     the same among the last N models
     streaming    the smallest mean loss since the memory was stored, that is among models k..t-1: O(t) numbers, no
-                 weights. Where a forward shares statistics or is augmented, the kept number was measured beside the samples of
-                 the task of that time.
+                 weights. Where a forward shares statistics or is augmented, the kept number was measured beside the
+                 samples of the task of that time.
 """
 
 from __future__ import annotations

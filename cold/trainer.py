@@ -24,7 +24,7 @@ from coldtheory.errors import ColdError
 from coldtheory.store import write_atomically
 
 from .checkpoint import load_latest, remove_checkpoints, save_checkpoint
-from .config import RunConfig
+from .config import PLACE, RunConfig
 from .data import Benchmark, load_benchmark
 from .evaluation import accuracies
 from .methods.base import Batch, Context, find_method
@@ -82,7 +82,7 @@ class Record:
 class Trainer:
     """One run. `benchmark` and `module` stand in for the named dataset and network where a user brings own ones.
 
-    folder           : where checkpoints and results go; None keeps everything in memory
+    out              : checkpoints and results go to the folder <out>/<run id>; None keeps everything in memory
     checkpoint_every : minutes between checkpoints inside a task; there is one at each task boundary anyway
     should_stop      : asked at every step; when true the run saves its state and raises `Stopped`
     """
@@ -94,12 +94,11 @@ class Trainer:
         benchmark: Benchmark | None = None,
         module: nn.Module | None = None,
         data_root: Path | None = None,
-        folder: Path | None = None,
+        out: Path | None = None,
         checkpoint_every: float = 10.0,
         on_progress: Callable[[Progress], None] | None = None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.folder = folder
         self._every = checkpoint_every * 60
         self._on_progress, self._should_stop = on_progress, should_stop
         if config.threads is not None:
@@ -107,7 +106,9 @@ class Trainer:
         self.device = pick_device(config.device)
         loaded = benchmark if benchmark is not None else _load(config, data_root)
         self.benchmark = loaded.to(self.device)
-        self.config = replace(config, tasks=len(self.benchmark.tasks))
+        name = config.dataset if benchmark is None else benchmark.name
+        self.config = replace(config, dataset=name, tasks=len(self.benchmark.tasks))
+        self.folder = None if out is None else out / self.config.run_id
         method = find_method(config.method)
         if method.uses_memory and config.memory < len(self.benchmark.tasks):
             raise ColdError(
@@ -137,6 +138,7 @@ class Trainer:
         self._losses = torch.zeros(_LOOK_EVERY, device=self.device)
         self._pending = 0
         self._last_loss = math.nan
+        self._resumed_at: int | None = None
         steps = [config.epochs * math.ceil(len(t.train) / config.batch_size) for t in self.benchmark.tasks]
         self.steps_of_task, self.steps = steps, sum(steps)
         self._queue_every = max(1, self.steps // _QUEUE_POINTS)
@@ -144,6 +146,11 @@ class Trainer:
         self._mark = time.perf_counter()
 
     # ------------------------------------------------------------------------------------------------ running
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the run went on from a checkpoint."""
+        return self._resumed_at is not None
 
     def run(self, *, resume: bool = False) -> Result:
         """Train to the end; with `resume` from the last checkpoint in the folder, if there is one."""
@@ -236,8 +243,13 @@ class Trainer:
 
     def _evaluate(self) -> list[float]:
         self._clock("train_seconds")
-        result: list[float] = accuracies(self.context, self.method.network_for_evaluation()).tolist()
+        result = self.evaluate(self.method.network_for_evaluation())
         self._clock("eval_seconds")
+        return result
+
+    def evaluate(self, model: nn.Module) -> list[float]:
+        """Accuracy on each task, (T,)."""
+        result: list[float] = accuracies(self.context, model).tolist()
         return result
 
     def _queues(self) -> list[float]:
@@ -326,6 +338,7 @@ class Trainer:
         if make_comparable(state["config"]) != make_comparable(self.config.as_dict()):
             raise ColdError(f"the checkpoint in {self.folder} belongs to other settings; start over with --fresh")
         self.load(state)
+        self._resumed_at = self.position.total
 
 
 def pick_device(name: str) -> torch.device:
@@ -359,7 +372,7 @@ def model_bytes(model: nn.Module) -> bytes:
 
 def make_comparable(config: dict[str, Any]) -> dict[str, Any]:
     """A configuration without what names the place of computing only."""
-    return {name: value for name, value in config.items() if name not in ("device", "threads", "eval_batch")}
+    return {name: value for name, value in config.items() if name not in PLACE}
 
 
 def _load(config: RunConfig, data_root: Path | None) -> Benchmark:
@@ -373,4 +386,5 @@ def _load(config: RunConfig, data_root: Path | None) -> Benchmark:
         validation=config.validation,
         iid=config.iid,
         augment=config.augment,
+        **config.data_options,
     )

@@ -1,0 +1,160 @@
+"""`cold compare`: several runs side by side, seeds together, the paper's numbers beside them."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from coldtheory.errors import ColdError, unknown_name
+from paper_checks.tables import Cell, paper
+
+from ..config import PLACE
+from ..results import RESULT, Result, read_result
+from .show import JsonOption
+
+_PAPER_NAMES = {"cold": "COLD", "cold-oracle": "COLD-ORACLE", "finetune": "Fine-tune", "er": "ER"}
+_SHOWN = ("acc", "forgetting", "forgetting_after", "bwt", "fwt", "learning_acc")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ in their seed only."""
+
+    label: str
+    results: tuple[Result, ...]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return self.results[0].config
+
+    def values(self, name: str) -> list[float]:
+        return [value for result in self.results if (value := result.metrics[name]) is not None]
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("compare")(compare)
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or folders that hold such.", metavar="RUNS...")],
+    against: Annotated[
+        str | None, typer.Option("--against", help="A method: print paired differences to it, seed by seed.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print runs side by side: mean ± s.d. over seeds, and what the paper prints for the same setting.
+
+    Example: [bold]cold compare results/runs --against er[/]
+    """
+    groups = grouped(read_result(folder) for folder in find_runs(runs))
+    if as_json:
+        typer.echo(json.dumps([_as_json(group) for group in groups]))
+        return
+    console = Console()
+    _print_table(console, groups)
+    if against is not None:
+        _print_differences(console, groups, against)
+
+
+def find_runs(paths: Sequence[Path]) -> list[Path]:
+    """The run folders among or directly below the given ones."""
+    found: list[Path] = []
+    for path in paths:
+        below = sorted(p.parent for p in path.glob(f"*/{RESULT}")) if path.is_dir() else []
+        found += [path] if (path / RESULT).exists() or path.name == RESULT or not below else below
+    return found
+
+
+def grouped(results: Iterable[Result]) -> list[Group]:
+    """Results with equal settings but the seed, seeds in order; labels say how the groups differ."""
+    by_settings: dict[str, list[Result]] = {}
+    for result in results:
+        settings = {k: v for k, v in result.config.items() if k not in ("seed", *PLACE)}
+        by_settings.setdefault(json.dumps(settings, sort_keys=True), []).append(result)
+    configs = [json.loads(text) for text in by_settings]
+    names = {name for config in configs for name in config}
+    varied = sorted(n for n in names if len({json.dumps(config.get(n)) for config in configs}) > 1)
+    extra = [name for name in varied if name not in ("dataset", "method", "preset")]
+    groups = []
+    for config, members in zip(configs, by_settings.values(), strict=True):
+        words = [str(config["method"]), *(f"{name}={config.get(name)}" for name in extra)]
+        ordered = sorted(members, key=lambda r: int(r.config["seed"]))
+        groups.append(Group(" ".join(words), tuple(ordered)))
+    return groups
+
+
+def printed_cell(config: dict[str, Any]) -> Cell | None:
+    """What the paper prints for a run's setting, if anything."""
+    name = _PAPER_NAMES.get(config["method"])
+    fits = [
+        cell
+        for cell in paper().cells()
+        if (cell.method, cell.dataset, cell.memory) == (name, config["dataset"], config["memory"])
+    ]
+    return max(fits, key=lambda cell: cell.acc_sd is not None, default=None)
+
+
+def _print_table(console: Console, groups: Sequence[Group]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("dataset", "run", "seeds", "ACC %", "F", "F (l ≥ j)", "BWT", "learning %", "paper ACC", "paper F"):
+        table.add_column(name, justify="left" if name in ("dataset", "run") else "right")
+    for group in groups:
+        cell = printed_cell(group.config)
+        table.add_row(
+            str(group.config["dataset"]),
+            group.label,
+            str(len(group.results)),
+            _spread(group.values("acc"), 2),
+            _spread(group.values("forgetting"), 4),
+            _spread(group.values("forgetting_after"), 4),
+            _spread(group.values("bwt"), 4),
+            _spread(group.values("learning_acc"), 2),
+            "–" if cell is None else f"{cell.acc:.2f}",
+            "–" if cell is None or cell.forgetting is None else f"{cell.forgetting:g}",
+        )
+    console.print(table)
+
+
+def _print_differences(console: Console, groups: Sequence[Group], against: str) -> None:
+    bases = [group for group in groups if group.config["method"] == against]
+    if not bases:
+        raise unknown_name("method among these runs", against, sorted({str(g.config["method"]) for g in groups}))
+    if len(bases) > 1:
+        raise ColdError(f"there are {len(bases)} settings of {against}; name the runs to compare more narrowly")
+    base = {result.config["seed"]: result for result in bases[0].results}
+    for group in groups:
+        pairs = [(r, base[r.config["seed"]]) for r in group.results if r.config["seed"] in base]
+        if group is bases[0] or not pairs:
+            continue
+        gains = [float(r.metrics["acc"] or 0) - float(b.metrics["acc"] or 0) for r, b in pairs]
+        se = statistics.stdev(gains) / math.sqrt(len(gains)) if len(gains) > 1 else math.nan
+        each = ", ".join(f"{gain:+.2f}" for gain in gains)
+        console.print(f"{group.label} - {against}: {statistics.mean(gains):+.2f} ± {se:.2f} points (s.e.); {each}")
+
+
+def _spread(values: Sequence[float], digits: int) -> str:
+    if not values:
+        return "–"
+    mean = f"{statistics.mean(values):.{digits}f}"
+    return f"{mean} ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else mean
+
+
+def _as_json(group: Group) -> dict[str, Any]:
+    cell = printed_cell(group.config)
+    return {
+        "run": group.label,
+        "config": {k: v for k, v in group.config.items() if k != "seed"},
+        "seeds": [result.config["seed"] for result in group.results],
+        "runs": [result.run_id for result in group.results],
+        "metrics": {name: group.values(name) for name in _SHOWN},
+        "paper": None if cell is None else {"acc": cell.acc, "forgetting": cell.forgetting},
+    }

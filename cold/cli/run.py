@@ -1,0 +1,245 @@
+"""`cold run`: one run, with live progress, checkpoints and resume."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from filelock import FileLock, Timeout
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from coldtheory.errors import ColdError
+
+from ..checkpoint import checkpoints, remove_checkpoints
+from ..config import RunConfig, make_config, read_config
+from ..loggers import tensorboard_logger
+from ..presets import preset_settings
+from ..results import RESULT, read_result
+from ..trainer import Progress as Place
+from ..trainer import Stopped, Trainer
+from .show import print_result
+
+OUT = Path("results/runs")
+Text = str | None
+Whole = int | None
+Number = float | None
+Switch = bool | None
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("run")(run)
+
+
+def run(
+    dataset: Annotated[
+        Text,
+        typer.Option(
+            help="pmnist, split-mnist, split-cifar10, split-cifar100, split-tinyimagenet, synthetic, folder:PATH."
+        ),
+    ] = None,
+    method: Annotated[Text, typer.Option(help="cold, cold-oracle, finetune, er, ...")] = None,
+    preset: Annotated[
+        Text, typer.Option(help="paper: the settings of the paper's tables for dataset, method, memory.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings from a TOML file; flags override it.")] = None,
+    tasks: Annotated[Whole, typer.Option(help="Number of tasks.")] = None,
+    epochs: Annotated[Whole, typer.Option(help="Epochs a task.")] = None,
+    online: Annotated[bool, typer.Option("--online", help="One epoch a task.")] = False,
+    memory: Annotated[Whole, typer.Option(help="M: samples in the memory, of all tasks together.")] = None,
+    memory_batch: Annotated[
+        Whole, typer.Option(help="Memory samples a step: of each past task, or (mixed) in all.")
+    ] = None,
+    memory_policy: Annotated[Text, typer.Option(help="uniform: floor(M/T) a task; or reservoir.")] = None,
+    replay: Annotated[Text, typer.Option(help="per-task or mixed.")] = None,
+    V: Annotated[Number, typer.Option("--V", help="Weight of the present task.")] = None,
+    delta: Annotated[Number, typer.Option(help="Tolerance of the queues.")] = None,
+    queue_update: Annotated[Text, typer.Option(help="When queues move: step, epoch or task.")] = None,
+    weights: Annotated[Text, typer.Option(help="Queue weights: sum (main text) or mean (appendix).")] = None,
+    oracle: Annotated[Text, typer.Option(help="cold-oracle's candidates: exact, window:N or streaming.")] = None,
+    idle: Annotated[Text, typer.Option(help="Samples with an empty queue: auto, skip (no graph) or joint.")] = None,
+    reference_passes: Annotated[
+        Whole, typer.Option(help="Passes over the memory for reference losses (BatchNorm).")
+    ] = None,
+    lr: Annotated[Number, typer.Option(help="Learning rate.")] = None,
+    optimizer: Annotated[Text, typer.Option(help="adam or sgdm.")] = None,
+    momentum: Annotated[Number, typer.Option(help="Of sgdm.")] = None,
+    weight_decay: Annotated[Number, typer.Option(help="Of the optimiser.")] = None,
+    reset_optimizer: Annotated[Switch, typer.Option("--reset-optimizer", help="A new optimiser for each task.")] = None,
+    batch_size: Annotated[Whole, typer.Option(help="Samples of the present task a step.")] = None,
+    model: Annotated[Text, typer.Option(help="mlp-256, mlp-256-256, resnet18, conv; default: the paper's.")] = None,
+    width: Annotated[Whole, typer.Option(help="Channels of resnet18's first stage: 64, slim 20, reduced 8.")] = None,
+    limit_train: Annotated[Whole, typer.Option(help="Training samples a task.")] = None,
+    limit_test: Annotated[Whole, typer.Option(help="Test samples a task.")] = None,
+    validation: Annotated[Number, typer.Option(help="Share of the training data held out.")] = None,
+    evaluate_on: Annotated[Text, typer.Option(help="test or validation.")] = None,
+    iid: Annotated[Switch, typer.Option("--iid", help="The near-IID split.")] = None,
+    augment: Annotated[Switch, typer.Option("--augment/--no-augment", help="Crop and flip.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", help="NAME=VALUE, a hyper-parameter of the method.")
+    ] = None,
+    data_option: Annotated[list[str] | None, typer.Option("--data-option", help="NAME=VALUE, of the data set.")] = None,
+    profile: Annotated[Text, typer.Option(help="A name for a reduced setting, kept with the result.")] = None,
+    seed: Annotated[Whole, typer.Option(help="Of tasks, weights, order, memory and draws.")] = None,
+    device: Annotated[Text, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = None,
+    threads: Annotated[Whole, typer.Option(help="CPU threads of torch.")] = None,
+    amp: Annotated[Text, typer.Option(help="Mixed precision: off, bf16 or fp16.")] = None,
+    channels_last: Annotated[Switch, typer.Option("--channels-last", help="Memory format for convolutions.")] = None,
+    compile: Annotated[Switch, typer.Option("--compile", help="torch.compile the backbone.")] = None,
+    data_root: Annotated[Path | None, typer.Option(help="Folder of the data; default: COLD_DATA.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of runs.")] = OUT,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the last checkpoint of the same settings.")
+    ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over, whatever is there.")] = False,
+    checkpoint_every: Annotated[float, typer.Option(help="Minutes between checkpoints inside a task.")] = 10.0,
+    tensorboard: Annotated[Path | None, typer.Option(help="Also log to this TensorBoard folder (an extra).")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON for scripts, and nothing else on stdout.")
+    ] = False,
+) -> None:
+    """Train one method on one benchmark.
+
+    Examples: [bold]cold run --dataset pmnist --method cold --preset paper[/]
+    [bold]cold run --dataset synthetic --method er --memory 100 --epochs 1[/]
+    """
+    given = locals()
+    flags = {name: given[name] for name in RunConfig.__dataclass_fields__ if given.get(name) is not None}
+    for name, words in (("options", option), ("data_options", data_option)):
+        if words:
+            flags[name] = dict(_pair(word) for word in words)
+    if online:
+        flags["epochs"] = 1
+    chosen = build_config(config, flags)
+    stop = _StopRequest()
+    with _progress(quiet=as_json) as show, tensorboard_logger(tensorboard) as log, stop.listening():
+
+        def report(place: Place) -> None:
+            show(place)
+            log(place)
+
+        trainer = Trainer(
+            chosen,
+            data_root=data_root,
+            out=out,
+            checkpoint_every=checkpoint_every,
+            on_progress=report,
+            should_stop=lambda: stop.signal is not None,
+        )
+        assert trainer.folder is not None
+        with _only_writer(trainer.folder):
+            try:
+                result = _run(trainer, trainer.folder, resume=resume, fresh=fresh)
+            except Stopped:
+                print(f"stopped; the state is in {trainer.folder}, go on with --resume", file=sys.stderr)
+                raise typer.Exit(128 + (stop.signal or 0)) from None
+    if as_json:
+        typer.echo(json.dumps(result.as_json()))
+    else:
+        print_result(result, trainer.folder)
+
+
+def build_config(path: Path | None, flags: Mapping[str, Any]) -> RunConfig:
+    """Defaults, preset, file, flags: a later one wins."""
+    stored = {} if path is None else read_config(path)
+    named = {**stored, **flags}
+    layers: list[Mapping[str, Any]] = [stored, flags]
+    if named.get("preset") is not None:
+        plain = RunConfig()
+        layers.insert(
+            0,
+            preset_settings(
+                named["preset"],
+                named.get("dataset", plain.dataset),
+                named.get("method", plain.method),
+                named.get("memory"),
+            ),
+        )
+    return make_config(*layers)
+
+
+def _run(trainer: Trainer, folder: Path, *, resume: bool, fresh: bool) -> Any:
+    finished, begun = (folder / RESULT).exists(), bool(checkpoints(folder))
+    if fresh:
+        remove_checkpoints(folder)
+        (folder / RESULT).unlink(missing_ok=True)
+    elif finished and resume:
+        return read_result(folder)
+    elif finished or (begun and not resume):
+        what = "is finished" if finished else "was begun"
+        raise ColdError(f"this run {what} in {folder}; use --resume to {'see it' if finished else 'go on'}, or --fresh")
+    return trainer.run(resume=resume)
+
+
+@contextmanager
+def _only_writer(folder: Path) -> Iterator[None]:
+    lock = FileLock(folder / ".lock", blocking=False)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout:
+        raise ColdError(f"another program is running {folder}; wait for it, or use another --out") from None
+    except OSError as error:
+        raise ColdError(f"cannot write to {folder}: {error.strerror or error}; choose another --out") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class _StopRequest:
+    """Remembers SIGINT or SIGTERM; the run then saves its state. A second one ends at once."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+
+    def _note(self, number: int, frame: object) -> None:
+        if self.signal is not None:
+            raise SystemExit(128 + number)
+        self.signal = number
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[Place], None]]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
+        row = bar.add_task("loading", total=None)
+
+        def show(place: Place) -> None:
+            accuracy = "" if place.acc is None else f", accuracy so far {place.acc:.2f} %"
+            text = f"task {min(place.task + 1, place.tasks)}/{place.tasks}, loss {place.loss:.3g}{accuracy}"
+            bar.update(row, description=text, completed=place.done, total=place.steps)
+
+        yield show
+
+
+def _pair(word: str) -> tuple[str, Any]:
+    name, equals, text = word.partition("=")
+    if not equals or not name:
+        raise ColdError(f"cannot read {word!r}: give NAME=VALUE")
+    try:
+        return name, json.loads(text)
+    except json.JSONDecodeError:
+        return name, text
