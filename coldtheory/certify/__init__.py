@@ -5,9 +5,9 @@ tasks, and refutes printed statements with rational numbers (`algebra`). PEPit f
 case of one COLD step, and of a few tasks along a given queue path, over all smooth losses
 (`worst_case`, `paths`).
 
-    CERTIFICATES                  every certificate by id; `.doc` says what it is about
-    certificates("small")         all records, in seconds; "full" takes larger sizes
-    python -m coldtheory.certify  the same as a table; exit code 1 if one does not hold
+    CERTIFICATES            every certificate by id; `.doc` says what it is about
+    certificates("small")   all records, in seconds; "full" takes larger sizes
+    coldtheory certify      the same as a table; exit code 1 if one does not hold
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .worst_case import WORST_CASES, WorstCases
 CERTIFICATES: dict[str, Claim | WorstCases] = {**CLAIMS, **WORST_CASES}
 
 __all__ = [
-    "CERTIFICATES", "Certificate", "Claim", "Record", "WorstCase", "WorstCases", "certificates",
-    "lemmas", "paths", "queue_theorems", "refutations", "theorems", "to_json",
+    "CERTIFICATES", "Certificate", "Claim", "Record", "WorstCase", "WorstCases", "certificates", "chosen_ids",
+    "lemmas", "paths", "queue_theorems", "refutations", "run_certificate", "theorems", "to_json",
 ]  # fmt: skip
 
 
@@ -41,7 +41,24 @@ def certificates(size: Size = "small", only: Iterable[str] | None = None) -> lis
     Traceback (most recent call last):
     coldtheory.errors.ColdError: unknown size 'medium'; known: small, full
     """
+    return [record for id in chosen_ids(only) for record in run_certificate(id, size)]
+
+
+def chosen_ids(only: Iterable[str] | None = None) -> list[str]:
+    """The ids of all certificates, or of those that start with one of `only`.
+
+    >>> chosen_ids(["thm2"])
+    ['thm2.mean']
+    """
+    wanted = ("",) if only is None else tuple(only)
+    for name in wanted:
+        if not any(id.startswith(name) for id in CERTIFICATES):
+            raise unknown_name("certificate", name, CERTIFICATES)
+    return [id for id in CERTIFICATES if id.startswith(wanted)]
+
+
+def run_certificate(id: str, size: Size = "small") -> list[Record]:
+    """The records of one certificate: one for a proof, one a setting for a worst case."""
     if size not in ("small", "full"):
         raise unknown_name("size", size, ("small", "full"))
-    chosen = list(CERTIFICATES) if only is None else [id for id in CERTIFICATES if id.startswith(tuple(only))]
-    return [record for id in chosen for record in CERTIFICATES[id].run(size)]
+    return list(CERTIFICATES[id].run(size))

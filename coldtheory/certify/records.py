@@ -41,6 +41,11 @@ class Certificate:
     def kind(self) -> str:
         return "proof" if self.model is None else "refutation"
 
+    @property
+    def found(self) -> str:
+        """The sizes proved, or the numbers that refute."""
+        return ", ".join(f"{k}={v}" for k, v in self.model.items()) if self.model else f"for {self.size}"
+
 
 @dataclass(frozen=True)
 class WorstCase:
@@ -75,6 +80,12 @@ class WorstCase:
     @property
     def kind(self) -> str:
         return "refutation" if self.refutes else "worst case"
+
+    @property
+    def found(self) -> str:
+        """Worst case, bound and their ratio."""
+        tight = ", tight" if self.tight else ""
+        return f"worst {self.worst_case:.6g}, bound {self.bound:.6g}, ratio {self.ratio:.4f}{tight}"
 
 
 Record = Certificate | WorstCase
