@@ -6,6 +6,7 @@ or devices, and no more data than a data set can have. What is asked for is read
 
 from __future__ import annotations
 
+import lzma
 import os
 import shutil
 import stat
@@ -14,6 +15,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -28,14 +30,17 @@ Wanted = Callable[[str], bool]
 
 def files(path: Path, wanted: Wanted = lambda _: True, *, max_bytes: int = MAX_BYTES) -> Iterator[tuple[str, bytes]]:
     """(name, content) of each wanted file; names are relative, with forward slashes, in the order of the source."""
-    for name, read in _entries(path, max_bytes):
-        if wanted(name):
-            yield name, read()
+    with _one_line_errors(path):
+        for name, read in _entries(path, max_bytes):
+            if wanted(name):
+                yield name, read()
 
 
 def names(path: Path, *, max_bytes: int = MAX_BYTES) -> Iterator[str]:
     """The names of all files."""
-    return (name for name, _ in _entries(path, max_bytes))
+    with _one_line_errors(path):
+        for name, _ in _entries(path, max_bytes):
+            yield name
 
 
 def extract(
@@ -73,18 +78,23 @@ _Reader = Callable[[], bytes]
 def _entries(path: Path, max_bytes: int) -> Iterator[tuple[str, _Reader]]:
     kind = _in_folder if path.is_dir() else _in_zip if path.suffix == ".zip" else _in_tar
     budget, count = max_bytes, 0
+    for name, size, read in kind(path):
+        if kind is not _in_folder:
+            _check_name(name, path)
+        budget, count = budget - size, count + 1
+        if budget < 0 or count > MAX_ENTRIES:
+            raise ColdError(
+                f"{path} unpacks to more than {max_bytes >> 20} MiB or {MAX_ENTRIES} files; it is not a data set of "
+                "this project, remove it"
+            )
+        yield name, read
+
+
+@contextmanager
+def _one_line_errors(path: Path) -> Iterator[None]:
     try:
-        for name, size, read in kind(path):
-            if kind is not _in_folder:
-                _check_name(name, path)
-            budget, count = budget - size, count + 1
-            if budget < 0 or count > MAX_ENTRIES:
-                raise ColdError(
-                    f"{path} unpacks to more than {max_bytes >> 20} MiB or {MAX_ENTRIES} files; it is not a data set "
-                    "of this project, remove it"
-                )
-            yield name, read
-    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError):
+        yield
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError):
         raise ColdError(
             f"{path} is truncated or damaged; remove it and fetch it again with 'cold data fetch'"
         ) from None

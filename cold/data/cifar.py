@@ -108,7 +108,7 @@ def _records(data: bytes, layout: Layout, name: str) -> tuple[np.ndarray, np.nda
         raise ColdError(f"{name} is truncated: {len(data)} bytes are not records of {record}; {_remedy(layout)}")
     rows = np.frombuffer(data, np.uint8).reshape(-1, record)
     y = rows[:, layout.label_bytes - 1].astype(np.int64)
-    return rows[:, layout.label_bytes :].reshape(-1, 3, SIDE, SIDE), y
+    return rows[:, layout.label_bytes :].copy().reshape(-1, 3, SIDE, SIDE), y
 
 
 def _remedy(layout: Layout) -> str:

@@ -19,18 +19,20 @@ _STEP = 256  # images between two moves of the progress bar
 
 def decode(encoded: Sequence[bytes], names: Sequence[str], *, channels: int, height: int, width: int) -> np.ndarray:
     """uint8 (n, C, H, W). Images of another size are scaled to cover the frame and cut at the centre."""
+    mode = "RGB" if channels == 3 else "L"
     pixels = np.empty((len(encoded), channels, height, width), np.uint8)
     with _bombs_as_errors(), progress_bar("decoding images", len(encoded)) as advance:
         for i, (content, name) in enumerate(zip(encoded, names, strict=True)):
             image = _open(content, name)
             try:
-                image = image.convert("RGB" if channels == 3 else "L")
+                if image.mode != mode:
+                    image = image.convert(mode)
+                if image.size != (width, height):
+                    image = _cover(image, width, height)
+                flat = np.asarray(image)
             except (OSError, SyntaxError, ValueError):
                 raise ColdError(f"image {name} is truncated or damaged; replace it or remove it") from None
-            if image.size != (width, height):
-                image = _cover(image, width, height)
-            flat = np.asarray(image).reshape(height, width, channels)
-            pixels[i] = flat.transpose(2, 0, 1)
+            pixels[i] = flat.reshape(height, width, channels).transpose(2, 0, 1)
             if i % _STEP == 0:
                 advance(_STEP)
     return pixels
