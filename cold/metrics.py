@@ -54,6 +54,13 @@ def metrics(accuracy: Array, start: Array | None = None) -> Metrics:
     )
 
 
+def after_each_task(accuracy: Array) -> dict[str, list[float | None]]:
+    """ACC (per cent) and forgetting (as printed) after each task, over the tasks seen until then."""
+    accuracy = _square(accuracy)
+    until = [metrics(accuracy[:t, :t]) for t in range(1, len(accuracy) + 1)]
+    return {"acc": [m.acc for m in until], "forgetting": [m.forgetting for m in until]}
+
+
 def per_task_forgetting(accuracy: Array, *, after: bool = False) -> Array:
     """Forgetting of each task but the last, (T-1,); with `after` only models that have seen the task count."""
     accuracy = _square(accuracy)

@@ -3,7 +3,7 @@
 result.json
     format, run_id, config (all fields of `RunConfig`)
     metrics      acc and learning_acc in per cent; forgetting (as printed), forgetting_after, bwt, fwt as fractions
-    per_task     acc: the last row of the matrix, (T,); forgetting: (T-1,)
+    per_task     acc and forgetting after each task, over the tasks seen until then, (T,); forgetting starts with null
     diagnostics  optional further numbers
     timing       seconds of training and evaluation, steps, steps a second, peak memory
     provenance   versions, commit, time
@@ -30,7 +30,7 @@ from coldtheory.errors import ColdError
 from coldtheory.provenance import provenance
 from coldtheory.store import write_atomically
 
-from .metrics import metrics, per_task_forgetting
+from .metrics import after_each_task, metrics
 
 FORMAT = "cold-run/1"
 RESULT, ARRAYS, MODEL = "result.json", "arrays.npz", "model.safetensors"
@@ -43,7 +43,7 @@ class Result:
     run_id: str
     config: dict[str, Any]
     metrics: dict[str, float | None]
-    per_task: dict[str, list[float]]
+    per_task: dict[str, list[float | None]]
     timing: dict[str, Any]
     provenance: dict[str, Any]
     arrays: Mapping[str, NDArray[Any]]
@@ -69,7 +69,7 @@ def make_result(
         run_id=run_id,
         config=config,
         metrics=asdict(metrics(accuracy, arrays["start"])),
-        per_task={"acc": accuracy[-1].tolist(), "forgetting": per_task_forgetting(accuracy).tolist()},
+        per_task=after_each_task(accuracy),
         timing=timing,
         provenance={**origin, "packages": {**origin["packages"], **packages}},
         arrays=arrays,

@@ -41,7 +41,7 @@ def evaluate(
     result = read_result(run)
     trainer = Trainer(make_config(result.config, {"device": device}), data_root=data_root)
     trainer.model.load_state_dict(stored_weights(run))
-    now, then = np.array(trainer.evaluate(trainer.model)), np.array(result.per_task["acc"])
+    now, then = np.array(trainer.evaluate(trainer.model)), result.arrays["accuracy"][-1]
     largest = float(np.abs(now - then).max())
     if as_json:
         content = {"run_id": result.run_id, "acc": float(now.mean() * 100), "per_task": now.tolist()}
