@@ -9,6 +9,7 @@ import numpy as np
 from coldtheory import Run, Tasks, make_tasks, simulate
 from coldtheory.prediction import predicted_grad_before
 from coldtheory.quadratics import Array
+from coldtheory.settings import Reference, Weights
 from coldtheory.summary import Mean, Slope, minimum_of, slope_of
 from coldtheory.tasks import base_and_drift
 
@@ -24,17 +25,9 @@ def tasks(regime: str) -> Tasks:
 
 
 @cache
-def runs(regime: str, weights: str = "mean", steps: int = STEPS, reference: str = "previous") -> Run:
+def runs(regime: str, weights: Weights = "mean", steps: int = STEPS, reference: Reference = "previous") -> Run:
     """20 seeds x 60 V of a regime."""
-    return simulate(
-        tasks(regime),
-        V=V,
-        eta=ETA,
-        delta=DELTA,
-        steps=steps,
-        weights=weights,
-        reference=reference,  # type: ignore[arg-type]
-    )
+    return simulate(tasks(regime), V=V, eta=ETA, delta=DELTA, steps=steps, weights=weights, reference=reference)
 
 
 def slope(regime: str, name: str, between: tuple[float, float] = FIT, steps: int = STEPS) -> Slope:

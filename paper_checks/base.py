@@ -100,8 +100,19 @@ class Registry:
         self._claims[claim.id] = (module, claim)
 
     def claims(self) -> tuple[Claim, ...]:
-        """Modules in order of their names, whatever was imported first; then order of definition."""
-        return tuple(claim for _, claim in sorted(self._claims.values(), key=lambda entry: entry[0]))
+        """In the order of the paper's parts, whatever was imported first; then order of definition."""
+        return tuple(claim for _, claim in sorted(self._claims.values(), key=lambda entry: _place(entry[0])))
+
+
+#: Modules, or how their names begin, in the order of the table.
+PARTS = (
+    "drift", "exact", "descent", "corollaries", "appendix", "open_questions", "looseness", "toy_", "text_", "tables_",
+)  # fmt: skip
+
+
+def _place(module: str) -> tuple[int, str]:
+    name = module.rsplit(".", maxsplit=1)[-1]
+    return next((i for i, part in enumerate(PARTS) if name.startswith(part)), len(PARTS)), name
 
 
 REGISTRY = Registry()
@@ -138,10 +149,13 @@ def all_claims() -> tuple[Claim, ...]:
 
 
 def find_claims(only: str, claims: Iterable[Claim] | None = None) -> tuple[Claim, ...]:
-    """The claims that `only` names: an exact id or label, else ids that start with it, else ids that contain it."""
+    """The claims that `only` names: an exact label, or an id with its readings (`thm3`, `thm3-sum`, ...), else ids that
+    start with it, else ids that contain it."""
     known = tuple(all_claims() if claims is None else claims)
     wanted = only.strip().lower()
     exact = tuple(c for c in known if wanted in (c.id, c.label.lower()))
+    if any(c.id == wanted for c in exact):
+        exact = tuple(c for c in known if c.id == wanted or c.id.startswith(f"{wanted}-"))
     starting = tuple(c for c in known if wanted and c.id.startswith(wanted))
     containing = tuple(c for c in known if wanted and wanted in c.id)
     found = exact or starting or containing

@@ -8,7 +8,7 @@ from coldtheory import make_tasks, simulate
 from coldtheory.measures import eta_alpha
 from coldtheory.summary import minimum_of
 from paper_checks import _toy
-from paper_checks.base import Finding, claim
+from paper_checks.base import Finding, Verdict, claim
 
 SECTION = "Theoretical Validation"
 
@@ -30,7 +30,7 @@ def slope_low() -> Finding:
     after, before = _toy.slope("low", "avg_grad_after"), _toy.slope("low", "avg_grad_before")
     margin = 0.1 - abs(after.slope + 1.0)
     clean = abs(before.slope + 1.0) <= 0.1
-    verdict = "false" if margin < 0 else "holds" if clean else "holds with correction"
+    verdict: Verdict = "false" if margin < 0 else "holds" if clean else "holds with correction"
     text = (
         f"LOW slope after the update {after.slope:.3f} ± {after.high - after.slope:.3f}, before it {before.slope:.3f}"
     )
@@ -116,7 +116,7 @@ def where_it_turns() -> Finding:
     assert low is not None
     margin = min(high.mean - 180.0, 300.0 - high.mean) / 200.0
     both = abs(low.mean - high.mean) < 100.0
-    verdict = "false" if margin < 0 else "holds" if both else "holds with correction"
+    verdict: Verdict = "false" if margin < 0 else "holds" if both else "holds with correction"
     text = (
         f"before-gradient smallest at V = {high.mean:.0f} ± {high.se:.0f} (HIGH), {low.mean:.0f} ± {low.se:.0f} (LOW)"
     )
@@ -150,7 +150,7 @@ def why_it_turns() -> Finding:
     predicted["x_0=w_base"] = _toy.predicted_turning_point("high", _toy.T, start_at_base=True)
     measured = {f"T={T}": _simulated_turn(T) for T in (50, 150, 1500)}
     agree = all(abs(measured[key] / predicted[key] - 1.0) < 0.1 for key in measured)
-    verdict = "holds" if at_turn > 0.5 else "false" if agree else "not reproducible here"
+    verdict: Verdict = "holds" if at_turn > 0.5 else "false" if agree else "not reproducible here"
     text = (
         f"eta alpha = {at_turn:.2f} at V* (condition breaks at V = {breaks:.0f}); closed form without queue puts V* at "
         + ", ".join(f"{v:.0f} ({k})" for k, v in predicted.items())

@@ -180,7 +180,7 @@ def theorem3_sharp_mean(T: int) -> Problem:
 @claim(
     "thm3.sharp.sum", "thm:gradient_norm_bound",
     "the same with (t-1) Delta_t, (T-1) Lyap[T], (t-1) Qbar[t-1] (sum weights)",
-    unit="T", small=(2, 3), full=(2, 3, 4),
+    unit="T", small=(2, 3),
 )  # fmt: skip
 def theorem3_sharp_sum(T: int) -> Problem:
     """The average squared gradient for the printed update, Case 1.
