@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -36,6 +37,8 @@ class Part:
         x = self.pool[self.index if rows is None else self.index[rows]]
         if self.permutation is None:
             return x
+        if x.device.type == "cpu":  # numpy's gather along the last axis is several times as fast as torch's
+            return torch.from_numpy(np.take(x.flatten(2).numpy(), self.permutation.numpy(), axis=2)).view_as(x)
         return x.flatten(2)[:, :, self.permutation].view_as(x)
 
 
