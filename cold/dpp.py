@@ -46,6 +46,7 @@ REPLAYS: tuple[str, ...] = get_args(Replay)
 IDLES: tuple[str, ...] = get_args(Idle)
 
 Forward = Callable[[nn.Module, Tensor, Runs], list[Tensor]]
+Losses = Callable[[Sequence[Tensor], Tensor], Tensor]
 Prepare = Callable[[Tensor, torch.Generator], Tensor]
 _EVALUATION_BATCH = 1024
 
@@ -62,6 +63,7 @@ class COLD:
                    memory samples
     heads        : the head of each task; `forward(model, x, runs)` gives one tensor of logits a piece of the batch.
                    Without them the model has one head and is called as `model(x)`.
+    losses       : the loss of each sample from logits and labels; default: cross-entropy
     prepare      : from stored samples to the model's input, `prepare(raw, generator)`; `augments`: whether it is random
 
     Order of calls: `begin_task`, then `loss` for every batch (and `end_epoch`), then `end_task`.
@@ -84,12 +86,14 @@ class COLD:
         reference_passes: int = 2,
         heads: Sequence[int] | None = None,
         forward: Forward | None = None,
+        losses: Losses = per_sample_losses,
         prepare: Prepare | None = None,
         augments: bool = False,
         batch_size: int = 128,
         streams: Streams | None = None,
         seed: int = 0,
         device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
     ) -> None:
         _check_choices(queue_update, replay, idle)
         for name, number in (("V", V), ("memory_batch", memory_batch), ("reference_passes", reference_passes)):
@@ -97,8 +101,10 @@ class COLD:
                 raise ColdError(f"{name} must be > 0, got {number}")
         self.device = torch.device(device)
         self.V = V
-        self.memory = memory if isinstance(memory, Memory) else Memory(memory, tasks, policy=policy, device=device)
-        self.queues = VirtualQueues(tasks, delta=delta, weights=weights, device=device)
+        self.memory = (
+            memory if isinstance(memory, Memory) else Memory(memory, tasks, policy=policy, device=device, dtype=dtype)
+        )
+        self.queues = VirtualQueues(tasks, delta=delta, weights=weights, device=device, dtype=dtype)
         self.reference = Previous() if oracle is None else oracle_reference(oracle, self.memory)
         self.task = 0
         self.compared_with = torch.full((tasks, tasks), -1)  # [t, k]: whose loss task k is compared with during task t
@@ -107,6 +113,7 @@ class COLD:
         self._passes = reference_passes
         self._heads = [0] * tasks if heads is None else list(heads)
         self._forward = forward or _call
+        self._loss_of = losses
         self._prepare = prepare or _identity
         self._augments = augments
         self._batch_size = batch_size
@@ -218,7 +225,7 @@ class COLD:
 
     def _losses(self, model: nn.Module, raw: Tensor, y: Tensor, runs: Runs, *, stream: str = "augment") -> Tensor:
         x = self._prepare(raw, self._streams.device(stream))
-        return per_sample_losses(self._forward(model, x, merged(runs)), y)
+        return self._loss_of(self._forward(model, x, merged(runs)), y)
 
     # ------------------------------------------------------------------------------------------------ whole memory
 

@@ -67,7 +67,13 @@ class Memory:
     """At most `size` samples of at most `tasks` tasks."""
 
     def __init__(
-        self, size: int, tasks: int, *, policy: Policy = "uniform", device: torch.device | str = "cpu"
+        self,
+        size: int,
+        tasks: int,
+        *,
+        policy: Policy = "uniform",
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
     ) -> None:
         if policy not in POLICIES:
             raise unknown_name("memory policy", policy, POLICIES)
@@ -80,7 +86,7 @@ class Memory:
         self.seen = 0
         self.raw: Tensor | None = None  # (M, ...) as the data come
         self.y = torch.zeros(size, dtype=torch.int64, device=device)
-        self.reference = torch.zeros(size, device=device)  # each sample's loss under its reference model
+        self.reference = torch.zeros(size, device=device, dtype=dtype)  # each sample's loss under its reference model
         self.extra: dict[str, Tensor] = {}  # further numbers a sample, such as stored logits: (M, ...)
         self.owner = torch.full((size,), -1)  # the task of each slot, on the CPU; -1: empty
         self._sort()
@@ -187,7 +193,7 @@ class Memory:
         owner = self.owner[slots]
         tasks, counts = torch.unique_consecutive(owner, return_counts=True)
         weight = room / (count * self._sizes[owner])
-        return self._draw(slots, tasks.tolist(), counts.tolist(), weight.to(torch.float32))
+        return self._draw(slots, tasks.tolist(), counts.tolist(), weight)
 
     def chunks(self, per_chunk: int, past: int, *, per_task: bool, generator: torch.Generator) -> list[Draw]:
         """All samples of the past tasks once, in random order, in batches of the composition of a training step."""
@@ -224,9 +230,9 @@ class Memory:
 
     def _draw(self, slots: Tensor, tasks: list[int], counts: list[int], weight: Tensor | None) -> Draw:
         if weight is None:  # the same number of each task
-            weight = torch.full((len(slots),), 1.0 / counts[0] if counts else 1.0, device=self.device)
-        owner = self.owner[slots]
-        return Draw(slots.to(self.device), tasks, counts, weight.to(self.device), owner.to(self.device))
+            weight = self.reference.new_full((len(slots),), 1.0 / counts[0] if counts else 1.0)
+        weight = weight.to(self.device, self.reference.dtype)
+        return Draw(slots.to(self.device), tasks, counts, weight, self.owner[slots].to(self.device))
 
     def _check(self, count: int, past: int) -> None:
         short = min(self._counts[:past], default=count)

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from coldtheory.errors import ColdError
 from coldtheory.store import write_atomically
 
-from .checkpoint import load_latest, remove_checkpoints, save_checkpoint
+from .checkpoint import checkpoints, load_latest, remove_checkpoints, save_checkpoint
 from .config import PLACE, RunConfig
 from .data import Benchmark, load_benchmark
 from .evaluation import accuracies
@@ -110,11 +110,8 @@ class Trainer:
         self.config = replace(config, dataset=name, tasks=len(self.benchmark.tasks))
         self.folder = None if out is None else out / self.config.run_id
         method = find_method(config.method)
-        if method.uses_memory and config.memory < len(self.benchmark.tasks):
-            raise ColdError(
-                f"a memory of M = {config.memory} holds less than one sample of each of {self.config.tasks} tasks; "
-                "take --memory >= the number of tasks"
-            )
+        if method.uses_memory:
+            _check_memory(self.config, len(self.benchmark.tasks))
         model = build_model(self.benchmark, width=config.width, seed=config.seed, name=config.model, module=module)
         model = model.to(self.device)
         if config.channels_last:
@@ -229,7 +226,8 @@ class Trainer:
         self._report()
 
     def _last_good(self) -> str:
-        return "nothing was saved" if self.folder is None else f"the last good checkpoint stays in {self.folder}"
+        kept = [] if self.folder is None else checkpoints(self.folder)
+        return f"the last good checkpoint stays: {kept[0]}" if kept else "no checkpoint was written before"
 
     def _report(self) -> None:
         if self._on_progress is not None:
@@ -373,6 +371,21 @@ def model_bytes(model: nn.Module) -> bytes:
 def make_comparable(config: dict[str, Any]) -> dict[str, Any]:
     """A configuration without what names the place of computing only."""
     return {name: value for name, value in config.items() if name not in PLACE}
+
+
+def _check_memory(config: RunConfig, tasks: int) -> None:
+    """Said before the first step, not when the second task begins."""
+    each = config.memory // tasks
+    if each == 0:
+        raise ColdError(
+            f"a memory of M = {config.memory} holds less than one sample of each of {tasks} tasks; "
+            "take --memory >= the number of tasks"
+        )
+    if config.memory_policy == "uniform" and config.replay == "per-task" and config.memory_batch > each:
+        raise ColdError(
+            f"a memory batch of {config.memory_batch} is larger than the {each} samples that a memory of "
+            f"{config.memory} keeps of each of {tasks} tasks; take a smaller --memory-batch or a larger --memory"
+        )
 
 
 def _load(config: RunConfig, data_root: Path | None) -> Benchmark:
