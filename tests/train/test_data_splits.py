@@ -365,7 +365,9 @@ def test_real_cifar10_as_jpeg():
     assert [task.classes for task in benchmark.tasks][:2] == [("airplane", "automobile"), ("bird", "cat")]
     assert_partition(rows(benchmark), 50_000)
     assert [len(task.test) for task in benchmark.tasks] == [2_000] * 5
-    x = torch.cat([benchmark.transform(task.train.raw()) for task in benchmark.tasks]).double()
+    x = benchmark.transform(
+        benchmark.tasks[0].train.pool[::10]
+    )  # rows are sorted by class: every tenth is a fair sample
     assert x.mean((0, 2, 3)).abs().max() < 0.02  # lossy: close to, not equal to, the canonical images
     assert (x.std((0, 2, 3)) - 1).abs().max() < 0.03
 
