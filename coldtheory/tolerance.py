@@ -11,6 +11,11 @@ from .quadratics import Array
 # the paper's toy (T = 150, d = 25), 2e-11 for T = 1000, d = 100. 1e-9 is fifty times the latter.
 RTOL = 1e-9
 
+# A coordinate of a model goes through a few roundings and is off by e = 4 eps |x|. A loss of curvature L is then off by
+# sqrt(2 L phi) e + L e^2/2, at most RTOL (phi + 2 L (e/RTOL)^2). So a loss that should be 0 counts as one of this
+# share of L |x|^2; it matters only where every number that enters is as small (a model at its optimum).
+LOSS_FLOOR = 2.0 * (4.0 * float(np.finfo(np.float64).eps) / RTOL) ** 2
+
 
 def within(lhs: Array, rhs: Array, scale: Array) -> np.ndarray:
     """Whether lhs <= rhs up to rounding; `scale` is the largest magnitude among the numbers that enter.

@@ -31,7 +31,7 @@ from . import (
     thm3_sharp,
     thm4_queue,
 )
-from .base import Bound, Explanation, Statement
+from .base import Bound, Explanation, Statement, quiet
 from .comparators import Comparators, comparators
 from .facts import Facts
 from .run_facts import PrescribedRun, RunFacts, facts_of, follow
@@ -72,7 +72,8 @@ def evaluate(id: str, form: str, run: Run | Facts, ball: Ball | None = None, **o
     for name in options:
         if name not in known:
             raise unknown_name(f"option of {id} ({form})", name, known or ["none"])
-    return forms[form](facts_of(run, ball), **options)
+    with quiet():
+        return forms[form](facts_of(run, ball), **options)
 
 
 __all__ = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .facts import Facts
 
 Kind = Literal["tight", "valid", "false as printed"]
+
+quiet = partial(np.errstate, over="ignore", invalid="ignore")  # a diverged run is "not applicable", not news
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,19 +43,22 @@ class Bound:
     @cached_property
     def rhs(self) -> Array:
         total = np.zeros(np.shape(self.lhs))
-        for term in self.terms.values():
-            total = total + term
+        with quiet():
+            for term in self.terms.values():
+                total = total + term
         return np.asarray(total)
 
     @property
     def slack(self) -> Array:
-        return np.asarray(self.rhs - self.lhs)
+        with quiet():
+            return np.asarray(self.rhs - self.lhs)
 
     @property
     def ratio(self) -> Array:
         """lhs / rhs where the right side is positive, NaN elsewhere."""
         positive = self.rhs > 0
-        return np.asarray(np.where(positive, self.lhs / np.where(positive, self.rhs, 1.0), np.nan))
+        with quiet():
+            return np.asarray(np.where(positive, self.lhs / np.where(positive, self.rhs, 1.0), np.nan))
 
     @cached_property
     def scale(self) -> Array:
@@ -84,7 +89,7 @@ class Bound:
 
     @property
     def outcome(self) -> np.ndarray:
-        """ "holds", "violated" or "not applicable", (...)."""
+        """One of "holds", "violated" and "not applicable", (...)."""
         words = np.where(self._all(self.holds), "holds", "violated")
         return np.asarray(np.where(self.applicable, words, "not applicable"))
 
@@ -118,7 +123,8 @@ class Bound:
     def _room(self) -> Array:
         """slack/scale; infinite where both sides are 0 or not numbers, which says nothing."""
         empty = ((self.lhs == 0.0) & (self.rhs == 0.0)) | ~np.isfinite(self.slack) | ~(self.scale > 0)
-        return np.where(empty, np.inf, self.slack / np.where(empty, 1.0, self.scale))
+        with quiet():
+            return np.where(empty, np.inf, self.slack / np.where(empty, 1.0, self.scale))
 
     def _all(self, entries: np.ndarray) -> np.ndarray:
         return np.asarray(entries.all(axis=tuple(range(entries.ndim - self.trailing, entries.ndim))))

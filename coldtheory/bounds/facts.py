@@ -139,6 +139,11 @@ class Facts:
         return np.asarray(np.abs(self.hat).max(axis=(-2, -1)))
 
     @cached_property
+    def loss_floor(self) -> Array:
+        """The loss that the rounding of models can make out of nothing, (...): see `coldtheory.tolerance`."""
+        return np.zeros(self.lead)
+
+    @cached_property
     def eta_alpha(self) -> Array:
         """max_t eta_t alpha_t, (...)."""
         with np.errstate(over="ignore", invalid="ignore"):

@@ -15,6 +15,7 @@ from ..quadratics import Array, Quadratics
 from ..settings import Reference, Settings, Weights
 from ..simulate import Run
 from ..tasks import Tasks, as_tasks
+from ..tolerance import LOSS_FLOOR
 from .comparators import Comparators, solve
 from .facts import Facts, Reading
 
@@ -154,6 +155,13 @@ class RunFacts(Facts):
         models = np.moveaxis(self.run.w, -2, 0)[..., None, :]
         squares = [np.square(x - self.phi_hat.optima).sum(axis=-1).max(axis=-1) for x in models]
         return np.asarray(np.sqrt(np.max(squares, axis=0)))
+
+    @cached_property
+    def loss_floor(self) -> Array:
+        points = self.run.w, self.phi.optima, self.phi_hat.optima  # memory optima too: the simulator's origin is there
+        squares = [np.broadcast_to(np.square(p).sum(axis=-1).max(axis=-1), self.lead) for p in points]
+        size = np.max(squares, axis=0)
+        return np.asarray(LOSS_FLOOR * self.L * size)
 
     @cached_property
     def gaps(self) -> Array:  # type: ignore[override]

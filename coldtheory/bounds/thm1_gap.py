@@ -71,7 +71,7 @@ def _make(
 ) -> Bound:
     gap = weight * (facts.phi_after - star.loss)
     more = {"w* is feasible": star.feasible, "delta' <= delta": np.asarray(star.delta_prime <= facts.delta)}
-    size = np.maximum(facts.phi_after.max(axis=-1), np.nan_to_num(star.loss).max(axis=-1))
+    size = np.maximum(facts.phi_after.max(axis=-1), np.nan_to_num(star.loss).max(axis=-1)) + facts.loss_floor
     lhs = np.asarray(gap.mean(axis=-1))
     return make(_NAME, form, facts, lhs, series=series, terms=terms, kind=kind, premises=_PREMISES + extra,
                 more=more, magnitude=size)  # fmt: skip

@@ -88,7 +88,7 @@ def _make(
     more = {"w* is feasible": star.feasible, "delta' < delta": np.asarray(star.delta_prime < facts.delta)}
     if in_ball:
         more |= {"models in W": facts.models_inside, "w* in W": np.asarray(facts.inside(star.w).all(axis=-1))}
-    size = np.nan_to_num(_over(facts, star) * facts.V * facts.phi_after.max(axis=-1))
+    size = np.nan_to_num(_over(facts, star) * facts.V * (facts.phi_after.max(axis=-1) + facts.loss_floor))
     return make(_NAME, form, facts, facts.avg_Qbar, series=series, terms=terms, kind=kind, premises=_PREMISES,
                 more=more, magnitude=size)  # fmt: skip
 
