@@ -11,7 +11,7 @@ import importlib
 import inspect
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -54,18 +54,21 @@ def mixed(weights: Weights = "mean", reference: Reference = "previous", window: 
 
 @cache
 def exact(weights: Weights = "mean", reference: Reference = "previous") -> Facts:
-    """Minimisers of DPP_t on 4 random streams, with tolerances above the smallest feasible one of every stream."""
-    tasks = random_tasks(4, T=6, d=2, seed=3)
+    """Minimisers of DPP_t on 4 random streams, with tolerances above the smallest feasible one of every stream.
+
+    One tolerance serves all streams, so they have one scale: a narrow stream beside a wide one would fill no queue.
+    """
+    tasks = random_tasks(4, T=6, d=2, seed=3, scales=(1.0,))
     lowest = max(smallest_feasible_delta(tasks[i].phi_hat) for i in range(4))
     V, share = np.meshgrid(np.geomspace(1e-3, 1e3, 4), [1.05, 2.0])
     solver: Solver = "exact"
     return facts_of(simulate(tasks, V=V, delta=share * lowest, solver=solver, weights=weights, reference=reference))
 
 
-def random_tasks(streams: int, *, T: int, d: int, seed: int) -> Tasks:
+def random_tasks(streams: int, *, T: int, d: int, seed: int, scales: Sequence[float] = (0.1, 1.0, 5.0)) -> Tasks:
     """Optima, PSD Hessians (some singular) and a memory that differs from the tasks in both."""
     rng = np.random.default_rng(seed)
-    optima = rng.normal(size=(streams, T, d)) * rng.choice([0.1, 1.0, 5.0], size=(streams, 1, 1))
+    optima = rng.normal(size=(streams, T, d)) * rng.choice(scales, size=(streams, 1, 1))
     factors = rng.normal(size=(2, streams, T, d, d)) * rng.choice([0.0, 0.3, 1.0], size=(2, streams, T, 1, d))
     hessians, memory = factors @ factors.swapaxes(-1, -2)
     hessians = hessians + 0.05 * np.eye(d)

@@ -171,9 +171,27 @@ def run_claim(claim: Claim) -> Outcome:
 
 
 def reflow(text: str, width: int = 100) -> str:
-    """Paragraphs filled to one width; paragraphs with an indented line (formulas) stay as they are."""
+    """Paragraphs filled to one width. Indented lines (formulas, lists) stay, unless they are too long.
+
+    >>> print(reflow("a b\\nc\\n\\n    x <= y + z", 12))
+    a b c
+    <BLANKLINE>
+        x <= y
+            + z
+    """
     paragraphs = text.split("\n\n")
-    return "\n\n".join(p if re.search(r"^\s", p, re.M) else textwrap.fill(p, width) for p in paragraphs)
+    return "\n\n".join(_folded(p, width) if re.search(r"^\s", p, re.M) else textwrap.fill(p, width) for p in paragraphs)
+
+
+def _folded(paragraph: str, width: int) -> str:
+    lines = []
+    for line in paragraph.split("\n"):
+        indent = line[: len(line) - len(line.lstrip())]
+        hang = indent + " " * 4
+        lines += textwrap.wrap(line, width, subsequent_indent=hang, drop_whitespace=True, break_on_hyphens=False) or [
+            ""
+        ]
+    return "\n".join(lines)
 
 
 def plain(value: Any) -> Any:

@@ -105,7 +105,7 @@ def thm3_mean() -> Finding:
     recorded="false",
     explain="""
         With sum weights the past pulls t-1 times harder than Theorem 3's last two terms allow for. It needs
-        many tasks to show: no run of the random batches breaks it, so the instance is stored. A quarter of
+        many tasks to show: no run of the random batches breaks it, so the instance is given here. A quarter of
         the tasks have their optimum at 0, the others at 1; Case 2, tiny delta, the largest eta <= 1/(2
         alpha_t). The queues of the first tasks build up and hold the model back. Correct: factors t-1 (thm3).
         The margin is the relative slack of the instance.""",

@@ -7,6 +7,7 @@ import numpy as np
 from coldtheory import make_tasks, simulate
 from coldtheory.bounds import evaluate, facts_of
 from coldtheory.geometry import smallest_enclosing_balls, sup_abs_difference
+from coldtheory.ideal import smallest_feasible_delta
 from coldtheory.measures import loss_variation
 from coldtheory.quadratics import Quadratics
 from paper_checks import _evidence as e
@@ -108,8 +109,10 @@ def thm1_domain() -> Finding:
 def thm1_one_over_v() -> Finding:
     slopes, gaps = {}, []
     V = np.geomspace(1.0, 1e3, 4)
-    for regime, smallest in (("low", 0.0083), ("high", 0.205)):  # not below delta'_min of any seed, toy-delta-feasible
-        run = simulate(make_tasks(regime, 0, T=30), V=V, delta=1.5 * smallest, solver="exact")
+    for regime in ("low", "high"):
+        tasks = make_tasks(regime, 0, T=30)
+        smallest = smallest_feasible_delta(tasks.phi_hat)
+        run = simulate(tasks, V=V, delta=1.5 * smallest, solver="exact")
         bound = evaluate("thm1", "printed", run, delta_prime=1.05 * smallest)
         slopes[regime] = float(-np.polyfit(np.log(V), np.log(bound.rhs), 1)[0])
         gaps += bound.lhs.tolist()

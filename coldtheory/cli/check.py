@@ -32,7 +32,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def check(
-    only: Annotated[str | None, typer.Option("--only", help="One claim, or those whose id starts with this.")] = None,
+    only: Annotated[
+        str | None, typer.Option("--only", help="An id (with its readings), a label of the paper, or how ids begin.")
+    ] = None,
     explain: Annotated[str | None, typer.Option("--explain", help="Explain a claim instead of checking.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -43,7 +45,8 @@ def check(
     from paper_checks.base import all_claims, find_claims, run_claim  # noqa: PLC0415  (slow, and needed here only)
 
     if explain is not None:
-        _explain(find_claims(explain), as_json)
+        found = find_claims(explain)
+        _explain([c for c in found if c.id == explain] or found, as_json)
         return
     claims = all_claims() if only is None else find_claims(only)
     bar = Console(stderr=True)

@@ -2,36 +2,60 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
 from typer.testing import CliRunner
 
 from coldtheory.cli import app
-from paper_checks import base
+from paper_checks import _evidence, base
 
 
 def call(*words):
     return CliRunner().invoke(app, list(words), env={"COLUMNS": "100"})
 
 
-@pytest.fixture(scope="module")
-def everything():
-    return call("check", "--json")
+def test_json_is_a_list_of_outcomes():
+    done = call("check", "--only", "text-", "--json")
+    assert done.exit_code == 0
+    outcomes = json.loads(done.stdout)
+    assert [o["id"] for o in outcomes] == [c.id for c in base.all_claims() if c.id.startswith("text-")]
+    for outcome in outcomes:
+        assert set(outcome) == {
+            "id", "label", "section", "statement", "verdict", "recorded", "changed", "margin", "evidence", "data",
+            "seconds",
+        }  # fmt: skip
+        assert outcome["verdict"] in base.VERDICTS
+        assert outcome["margin"] is None or isinstance(outcome["margin"], float)
+        assert outcome["evidence"]
+        assert not outcome["changed"]
 
 
-def test_every_claim_keeps_its_recorded_verdict(everything):
-    outcomes = json.loads(everything.stdout)
-    assert [outcome["id"] for outcome in outcomes if outcome["changed"]] == []
-    assert everything.exit_code == 0
-    assert len(outcomes) == len(base.all_claims())
-    assert all({"id", "verdict", "margin", "evidence", "label"} <= set(outcome) for outcome in outcomes)
+def test_a_statement_comes_with_its_readings_and_its_label_finds_them_too():
+    shown = {c.id for c in base.find_claims("thm4")}
+    assert {"thm4", "thm4-step-size", "thm4-o-of-v", "thm4-identity"} <= shown
+    assert "open-thm4-zero-start" not in shown
+    assert {c.id for c in base.find_claims("thm:avg_queue_bound_case2")} >= {
+        "thm4",
+        "open-thm4-zero-start",
+        "loose-thm4",
+    }
+
+
+def test_table_is_readable_at_100_columns():
+    done = call("check", "--only", "lemma1")
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert lines[0].split() == ["claim", "verdict", "margin", "evidence"]
+    assert lines[1].startswith("lemma1 ")
 
 
 def test_only_and_table():
     done = call("check", "--only", "toy-queue")
     assert done.exit_code == 0
-    for name in ("toy-queue-linear", "toy-queue-variation", "toy-queue-matters", "3 claims:"):
+    for name in ("toy-queue-linear", "toy-queue-variation", "toy-queue-matters", "5 claims:"):
         assert name in done.stdout
     assert "tab-" not in done.stdout
 
@@ -42,6 +66,24 @@ def test_explain():
     assert "fig:plot4_theory" in done.stdout
     assert "eta alpha" in done.stdout
     assert json.loads(call("check", "--explain", "toy-one-step", "--json").stdout)[0]["recorded"] == "holds"
+
+
+def test_explain_gives_statement_conventions_proof_and_terms():
+    done = call("check", "--explain", "thm3")
+    assert done.exit_code == 0
+    assert done.stdout.count("recorded:") == 1  # the theorem alone, not its readings
+    for part in (
+        "thm:gradient_norm_bound",
+        "As printed:",
+        "What is wrong:",
+        "Conventions:",
+        "Proof:",
+        "Where each term",
+    ):
+        assert part in done.stdout
+    for term in ("first loss", "variation", "conflict", "queues"):
+        assert term in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 100
 
 
 def test_unknown_claim_gives_the_nearest_names():
@@ -58,3 +100,18 @@ def test_a_changed_verdict_is_exit_code_1(monkeypatch):
     assert done.exit_code == 1
     assert "was: false" in done.stdout
     assert "changed from the record: toy-one-step" in done.stdout
+
+
+def test_a_changed_check_is_exit_code_1(monkeypatch):
+    """As if the counterexample no longer broke the statement, or the corrected form were broken."""
+    found = _evidence.replayed("lemma1_main_text")
+    monkeypatch.setattr(_evidence, "replayed", lambda name: dataclasses.replace(found, violated=False))
+    assert call("check", "--only", "lemma1-main-text").exit_code == 1
+    monkeypatch.undo()
+    monkeypatch.setattr(_evidence, "tally", lambda *_, **__: _evidence.Tally(5, 5, 1, -0.1))
+    done = call("check", "--only", "lemma1-appendix", "--json")
+    assert done.exit_code == 1
+    (outcome,) = json.loads(done.stdout)
+    assert outcome["verdict"] == "false"
+    assert outcome["changed"]
+    assert outcome["margin"] == pytest.approx(-0.1)

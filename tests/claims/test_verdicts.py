@@ -1,0 +1,78 @@
+"""Every claim about the theory and the toy: its recorded verdict is found again, and could be otherwise."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from coldtheory.bounds import STATEMENTS
+from paper_checks import _evidence, base
+
+# The claims on tables and text have tests of their own, which also change the data under them.
+CLAIMS = [c for c in base.all_claims() if not c.check.__module__.split(".")[-1].startswith(("tables_", "text_"))]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.id)
+def test_recorded_verdict_is_found_again(claim):
+    outcome = base.run_claim(claim)
+    assert not outcome.changed, outcome.finding.evidence
+    row = json.loads(json.dumps(outcome.as_json(), allow_nan=False))
+    assert row["id"] == claim.id
+    assert ":" in claim.label
+    assert len(claim.explain) > 100
+    if claim.recorded == "false" and row["margin"] is not None:
+        assert row["margin"] <= 0
+    if claim.recorded == "holds":
+        assert row["margin"] is not None
+        assert row["margin"] >= 0
+
+
+def test_every_statement_of_the_paper_is_claimed():
+    labels = {c.label for c in CLAIMS}
+    assert {statement.label for statement in STATEMENTS.values()} <= labels
+    named = {"lemma1", "lemma2", "thm1", "thm2", "thm3", "thm4", "cor1", "cor2-gradient", "cor2-queue", "gap",
+             "dpp-average", "constraint", "queue-lindley"}  # fmt: skip
+    assert named <= {c.id for c in CLAIMS}
+
+
+def test_ids_are_unique_and_ordered_as_the_paper():
+    ids = [c.id for c in base.all_claims()]
+    assert len(ids) == len(set(ids))
+    assert ids.index("lemma1") < ids.index("thm1") < ids.index("thm3") < ids.index("cor1") < ids.index("gap")
+    assert (
+        ids.index("gap") < ids.index("toy-slope-low") < ids.index("text-cifar100-tasks") < ids.index("tab-accf-bound")
+    )
+
+
+def test_batches_meet_the_premises_of_the_corrected_forms():
+    """A verdict from runs to which a statement does not apply would be worth nothing."""
+    for id, form, batches in (
+        ("thm3", "corrected", _evidence.descents()),
+        ("thm4", "corrected", _evidence.descents(reference="previous")),
+        ("thm1", "corrected", _evidence.minimisers()),
+        ("thm2", "printed", _evidence.minimisers()),
+    ):
+        found = _evidence.tally(id, form, batches)
+        assert found.applicable == found.runs > 100
+
+
+def test_batches_are_not_trivial():
+    """Queues fill in most runs, for all weights and references."""
+    for facts in (*_evidence.descents(), *_evidence.minimisers()):
+        filled = (facts.Qbar.max(axis=-1) > 0).mean()
+        assert filled > 0.5, (facts.weights, facts.reference, filled)
+
+
+def test_tally_sees_a_false_statement():
+    found = _evidence.tally("lemma1", "printed", _evidence.descents())
+    assert found.violated > 0
+    assert not found.holds
+    assert found.margin < 0
+    assert _evidence.supported(found).verdict == "false"
+
+
+def test_no_run_is_no_support():
+    empty = _evidence.tally("cor1", "printed", _evidence.descents("sum"))  # not applicable to sum weights
+    assert empty.applicable == 0
+    assert _evidence.supported(empty).verdict == "false"
