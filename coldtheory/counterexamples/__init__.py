@@ -2,7 +2,8 @@
 
 A file holds `statement`, `form`, the `tasks` (optima, and Hessians or memory where they differ from the default),
 either the `settings` of `simulate` or prescribed `models` with the settings of `follow`, a `ball` where the statement's
-set W is not the smallest one, the `options` of `evaluate`, both sides as `expected`, and the form that `holds` instead.
+set W is not the smallest one, the `options` of `evaluate`, premises that it `waives`, both sides as `expected`, and the
+form that `holds` instead.
 
 >>> bound = replay(load_counterexample("lemma1_main_text"))
 >>> bool(bound.violated), round(float(bound.worst().lhs), 4), round(float(bound.worst().rhs), 4)
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ class Counterexample:
     models: Any = None
     ball: Ball | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    waives: tuple[str, ...] = ()  #: premises that the paper does not state, and that this instance shows to be needed
 
     @property
     def T(self) -> int:
@@ -73,9 +75,13 @@ def load_counterexample(name: str | Path) -> Counterexample:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         ball = Ball(data["ball"]["center"], data["ball"]["radius"]) if "ball" in data else None
-        keys = ("statement", "form", "note", "settings", "expected", "holds", "exact", "models", "options")
+        keys = ("statement", "form", "note", "expected", "holds", "exact", "models", "options")
         given = {key: data[key] for key in keys if key in data}
-        return Counterexample(name=path.stem, tasks=from_optima(**data["tasks"]), ball=ball, **given)
+        settings = dict(data["settings"])
+        if "ball" in settings:
+            settings["ball"] = Ball(settings["ball"]["center"], settings["ball"]["radius"])
+        tasks, waives = from_optima(**data["tasks"]), tuple(data.get("waives", ()))
+        return Counterexample(name=path.stem, tasks=tasks, settings=settings, ball=ball, waives=waives, **given)
     except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as problem:
         raise ColdError(f"{path} is no counterexample file: {problem}") from None
 
@@ -85,6 +91,12 @@ def all_counterexamples() -> list[Counterexample]:
 
 
 def replay(instance: Counterexample, form: str | None = None) -> Bound:
-    """The statement on the instance: as stored, or in another form (with the same options where it takes them)."""
+    """The statement on the instance: as stored, or in another form (with the same options where it takes them).
+
+    Premises that the instance waives are left out, but only in the form that it refutes.
+    """
     chosen = instance.form if form is None else form
-    return evaluate(instance.statement, chosen, instance.run(), instance.ball, **instance.options)
+    bound = evaluate(instance.statement, chosen, instance.run(), instance.ball, **instance.options)
+    if chosen != instance.form:
+        return bound
+    return replace(bound, assumptions={n: met for n, met in bound.assumptions.items() if n not in instance.waives})
