@@ -46,7 +46,7 @@ STATEMENT = Statement(
     title="Appendix lemma: optimality gap of a memory loss on W",
     label=_NAME[1],
     forms={"printed": printed, "diameter": diameter, "corrected": corrected},
-    latex=r"\sup_{\mathcal W}\hat\Phi_k-\inf_{\mathcal W}\hat\Phi_k\le\tfrac12 l r^2,\quad"
+    latex=r"\sup_{\mathcal W}\hat\Phi_k-\inf_{\mathcal W}\hat\Phi_k\le\tfrac12 l r^2,\quad "
     r"r=\sup_{w\in\mathcal W}\max_k\lVert w-v_k^*\rVert",
     explain=Explanation(
         printed="W compact with radius r; hatPhi_k(w) - hatPhi_k(v_k*) <= r^2 l / 2 for all w in W.",

@@ -149,7 +149,7 @@ function tradeoffChart(svg, points, now) {
   const height = 300;
   const good = (p) => p.queue > 0 && p.gradient > 0 && !p.diverged;
   const largest = Math.max(0, ...points.filter(good).map((p) => p.queue));
-  const shown = points.filter((p) => good(p) && p.queue > 1e-5 * largest);
+  const shown = points.filter((p) => good(p) && p.queue > 1e-3 * largest);
   const all = good(now) ? [...shown, now] : shown;
   if (!all.length) return blankChart(svg, height, "no setting with a queue to show");
   const box = frame(svg, height);
@@ -190,7 +190,7 @@ function boundsChart(svg, list) {
   const good = list.filter((b) => !b.missing && b.bound > 0);
   const x = scale(...logRange(good.flatMap((b) => [b.measured, b.bound])), 14, box.right, true);
   let inner = "";
-  for (const v of x.ticks) {
+  for (const v of good.length ? x.ticks : []) {
     inner += `<line class="grid" x1="${x.at(v)}" x2="${x.at(v)}" y1="8" y2="${box.bottom + 12}"/>`;
     inner += `<text class="tick" x="${x.at(v)}" y="${box.bottom + 29}" text-anchor="middle">${tickText(v)}</text>`;
   }

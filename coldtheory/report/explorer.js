@@ -10,7 +10,7 @@ const SLIDERS = {
 const LIMITS = { V: [1e-6, 1e9], delta: [1e-15, 1e6], eta: [1e-12, 10], steps: [1, 1000], T: [2, 150] };
 const PRESETS = {
   paper: { regime: "high", V: 200, eta: 4e-4, delta: 4e-7, steps: 3, reference: "previous", weights: "mean", T: 150 },
-  conflict: { regime: "conflict", V: 50, eta: 4e-4, delta: 4e-7, steps: 3, reference: "best", weights: "mean", T: 150 },
+  conflict: { regime: "conflict", V: 50, eta: 1e-4, delta: 4e-7, steps: 3, reference: "best", weights: "mean", T: 150 },
   wild: { regime: "high", V: 3000, eta: 9e-4, delta: 4e-7, steps: 3, reference: "previous", weights: "mean", T: 150 },
   tight: { regime: "conflict", V: 200, eta: null, delta: 0.01, steps: 1, reference: "previous", weights: "mean", T: 150 },
 };
@@ -70,7 +70,7 @@ function startExplorer() {
   function drawNothing(run) {
     const words = `diverged at task ${run.lostAt}`;
     blankChart(byId("plot-gradient"), 260, words);
-    blankChart(byId("plot-queue"), 260, words);
+    blankChart(byId("plot-queue"), heatmapHeight(byId("plot-queue")), words);
     blankChart(byId("plot-mean"), 190, words);
     drawHeatmap(byId("heat"), emptyRun(1, 1, true), 0, false);
     byId("bar-low").textContent = byId("bar-high").textContent = "–";

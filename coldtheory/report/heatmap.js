@@ -36,8 +36,10 @@ function drawHeatmap(canvas, run, largest, log) {
   canvas.getContext("2d").putImageData(image, 0, 0);
 }
 
+const heatmapHeight = (svg) => Math.min(widthOf(svg), 480);
+
 function heatmapFrame(svg, T, cursor) {
-  const height = Math.min(widthOf(svg), 480);
+  const height = heatmapHeight(svg);
   const box = { ...frame(svg, height), top: 30, bottom: height - 24 };
   const x = taskScale(T, box.left, box.right, 0.5);
   const y = taskScale(T, box.bottom, box.top, 0.5);

@@ -1,5 +1,6 @@
 "use strict";
 startTheme();
+startMath();
 startFolds();
 startFilters();
 startExplorer();

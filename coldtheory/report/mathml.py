@@ -22,14 +22,19 @@ _OPERATORS = ("sum", "max", "min", "sup", "inf")  # likewise
 _LABEL = r"(?:alg|app|cor|def|eq|fig|lem|lemm|sec|subsec|supp|tab|thm):\w+"
 _TOKEN = re.compile(
     rf"\$(?P<latex>[^$\n]+)\$|`(?P<code>[^`\n]+)`|(?P<label>\b{_LABEL})"
-    rf"|(?<![\w.:`^-])(?<![a-z]/)(?P<grad>grad +)?(?P<hat>hat)?"
+    rf"|(?<![\w.:`^])(?<!\w-)(?<![a-z]/)(?P<grad>grad +)?(?P<hat>hat)?"
     rf"(?P<name>{'|'.join([*_GREEK, *_ALWAYS, *_OPERATORS, *_INDEXED])})(?P<prime>'?)(?P<star>\*(?=_))?"
     r"(?:_(?P<sub>\{[^{}]*\}|hatPhi|Phi|min|max|\w(?:,\w)?))?(?P<late>\*(?=[^\w*]|$))?(?P<at>\[[\w+*-]{1,7}\])?"
     r"(?:\^(?P<power>\{[^{}]*\}|\d+|\w))?(?![\w'])"
 )
-_POWER = re.compile(r"([\w)\]])\^(\{[^{}]*\}|\d+)")
+_POWER = re.compile(r"([\w)\]|])\^(\{[^{}]*\}|\d+)")
 _SIGNS = (("<=>", "⇔"), ("<=", "≤"), (">=", "≥"), ("=>", "⇒"), ("->", "→"), ("+-", "±"), ("!=", "≠"), (" - ", " − "))
-_UNSUPPORTED = ((r"\operatorname*", r"\operatorname"), ("{aligned}", "{align*}"), (r"\dfrac", r"\frac"))
+_UNSUPPORTED = (  # by the converter, or by browsers: a script letter has a character of its own
+    (r"\\operatorname\*", r"\\operatorname"), (r"\{aligned\}", "{align*}"), (r"\\dfrac", r"\\frac"),
+    (r"\\[lr]Vert(?![a-z])", r"\\|"), (r"\\qquad(?![a-z])", r"\\;\\;\\;\\;"), (r"\\quad(?![a-z])", r"\\;\\;\\;"),
+    (r"\\[bB]igg?l(?![a-z])", r"\\left"), (r"\\[bB]igg?r(?![a-z])", r"\\right"), (r"\\mathcal\s*(L|\{L\})", "ℒ"),
+    (r"\\mathcal\s*(W|\{W\})", "𝒲"),
+)  # fmt: skip
 
 
 @lru_cache(maxsize=4096)
@@ -37,7 +42,7 @@ def formula(latex: str, *, block: bool = False) -> str:
     """LaTeX as a MathML element; what cannot be read is shown as it is written."""
     source = latex.strip()
     for known, other in _UNSUPPORTED:
-        source = source.replace(known, other)
+        source = re.sub(known, other, source)
     try:
         math = latex2mathml.converter.convert(source, display="block" if block else "inline")
     except Exception:  # the converter raises many kinds of error on input it does not know
@@ -92,7 +97,12 @@ def _token(match: re.Match[str]) -> str | None:
 
 def _plain(index: str) -> str:
     inner = re.sub(r"hatPhi", r"\\hat{\\Phi}", index.strip("{}"))
-    inner = re.sub(r"(?<!\\hat\{\\)\bPhi\b", r"\\Phi", inner).replace("<=", r"\le ").replace("<", r"\lt ")
+    inner = (
+        re.sub(r"(?<!\\hat\{\\)\bPhi\b", r"\\Phi", inner)
+        .replace("<=", r"\le ")
+        .replace("<", r"\lt ")
+        .replace(" in ", r"\in ")
+    )
     return inner if len(inner) < 3 or not inner.isalpha() else rf"\mathrm{{{inner}}}"
 
 
@@ -104,7 +114,7 @@ def scrolled(latex: str) -> str:
 
 def _prose(text: str, *, after: bool) -> str:
     """Text between symbols; `after` one of them, a hyphen before a number is a minus sign."""
-    text = re.sub(r"^-(?=\d)", "−", text) if after else text
+    text = re.sub(r"(?<=[ (=])-$", "−", re.sub(r"^-(?=\d)", "−", text) if after else text)
     for written, sign in _SIGNS:
         text = text.replace(written, sign)
     return _POWER.sub(lambda m: f"{m[1]}<sup>{m[2].strip('{}')}</sup>", escape(text, quote=False))

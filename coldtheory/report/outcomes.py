@@ -33,8 +33,13 @@ class Outcomes:
 
     rows: tuple[Row, ...]
     origin: dict[str, Any] | None  #: provenance at the time of checking; None if the file does not say
-    current: bool | None  #: whether the code is still the same; None if the file does not say
+    code: str | None  #: `code_digest` at that time; None likewise
     missing: tuple[str, ...] = ()  #: claims of this version that are not among the rows
+
+    @property
+    def current(self) -> bool | None:
+        """Whether the code is still the same; None if the file does not say."""
+        return None if self.code is None else self.code == code_digest()
 
 
 def place(results: Path) -> Path:
@@ -46,6 +51,7 @@ def run_checks(progress: Callable[[int, int], None] | None = None) -> Outcomes:
     """Every claim of the paper, checked now. A check that breaks becomes a row that says so."""
     from paper_checks.base import all_claims, run_claim  # noqa: PLC0415 - imports every check
 
+    origin, code = provenance(), code_digest()  # now: the files may change while the checks run
     rows = []
     claims = all_claims()
     for done, claim in enumerate(claims):
@@ -57,11 +63,11 @@ def run_checks(progress: Callable[[int, int], None] | None = None) -> Outcomes:
             row = {name: getattr(claim, name) for name in ("id", "label", "section", "statement", "recorded")}
             row |= {"verdict": FAILED, "margin": None, "evidence": f"{type(error).__name__}: {error}", "changed": True}
         rows.append({"explain": claim.explain, **row})
-    return Outcomes(tuple(rows), provenance(), current=True)
+    return Outcomes(tuple(rows), origin, code)
 
 
 def store_outcomes(outcomes: Outcomes, path: Path) -> None:
-    content = {"format": FORMAT, "provenance": outcomes.origin, "code": code_digest(), "outcomes": outcomes.rows}
+    content = {"format": FORMAT, "provenance": outcomes.origin, "code": outcomes.code, "outcomes": outcomes.rows}
     write_atomically(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -87,7 +93,7 @@ def read_outcomes(path: Path) -> Outcomes:
             raise ColdError(f"an outcome in {path} has no {absent[0]!r}; {remedy}")
     if not (origin is None or (isinstance(origin, dict) and {"commit", "changed", "time"} <= origin.keys())):
         raise ColdError(f"{path} does not say where its outcomes come from; {remedy}")
-    return _completed(content, origin, None if code is None else code == code_digest())
+    return _completed(content, origin, None if code is None else str(code))
 
 
 @lru_cache(maxsize=1)
@@ -105,11 +111,11 @@ def code_digest() -> str:
     return digest.hexdigest()
 
 
-def _completed(rows: list[Row], origin: dict[str, Any] | None, current: bool | None) -> Outcomes:
+def _completed(rows: list[Row], origin: dict[str, Any] | None, code: str | None) -> Outcomes:
     """What stored outcomes leave out (the explanation, at least) the claims of this version give by id."""
     from paper_checks.base import all_claims  # noqa: PLC0415 - imports every check
 
     known = {claim.id: claim for claim in all_claims()}
     full = [{key: str(getattr(known.get(row["id"]), key, "")) for key in FROM_CLAIM} | row for row in rows]
     missing = known.keys() - {row["id"] for row in rows}
-    return Outcomes(tuple(full), origin, current, tuple(name for name in known if name in missing))
+    return Outcomes(tuple(full), origin, code, tuple(name for name in known if name in missing))

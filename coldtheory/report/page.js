@@ -81,6 +81,16 @@ function startTheme() {
   show(names.includes(kept) ? kept : "auto");
 }
 
+// Whether an index is moved down at all: browsers take the distance from a font for mathematics, if there is one.
+function startMath() {
+  const probe = document.createElement("p");
+  probe.innerHTML = "<math><msub><mi>x</mi><mi>x</mi></msub></math>";
+  document.body.append(probe);
+  const [base, index] = [...probe.querySelectorAll("mi")].map((e) => e.getBoundingClientRect());
+  document.documentElement.classList.toggle("no-math-font", index.bottom - base.bottom < 0.08 * base.height);
+  probe.remove();
+}
+
 function remember(key, value) {
   try {
     localStorage.setItem(key, value);

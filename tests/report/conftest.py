@@ -11,6 +11,7 @@ from pixel import PICTURE
 
 from coldtheory.provenance import provenance
 from coldtheory.report import Outcomes, build_report
+from coldtheory.report.outcomes import code_digest
 from paper_checks.base import all_claims
 
 
@@ -25,7 +26,7 @@ def outcomes() -> Outcomes:
         }
         for claim in all_claims()
     ]  # fmt: skip
-    return Outcomes(tuple(rows), provenance(), current=True)
+    return Outcomes(tuple(rows), provenance(), code_digest())
 
 
 @pytest.fixture(scope="session")

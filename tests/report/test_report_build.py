@@ -98,8 +98,8 @@ def test_the_page_says_when_and_by_what_its_verdicts_were_found(outcomes, tmp_pa
     fresh = shown()
     assert "2001-02-03 04:05:06 UTC, commit <code>abcdef0123</code> with local changes" in fresh
     assert "has changed since" not in fresh
-    assert "The code has changed since" in shown(current=False)
-    assert "does not tell whether the code has changed" in shown(current=None)
+    assert "The code has changed since" in shown(code="another")
+    assert "does not tell whether the code has changed" in shown(code=None)
     assert "2 claims of this version are not among them" in shown(missing=("a", "b"))
     assert "time and commit not recorded" in build_report(
         replace(outcomes, origin=None), results=tmp_path, figures=None
@@ -110,6 +110,7 @@ def test_outcomes_survive_storage(outcomes, tmp_path, monkeypatch):
     path = stored.place(tmp_path)
     store_outcomes(outcomes, path)
     assert read_outcomes(path) == outcomes
+    assert read_outcomes(path).current
     monkeypatch.setattr(stored, "code_digest", lambda: "another")
     assert read_outcomes(path).current is False
 
@@ -196,6 +197,12 @@ def test_what_is_no_picture_is_one_clear_line(tmp_path, outcomes):
     (tmp_path / "one.png").write_bytes(b"x" * 6_000_000)
     with pytest.raises(ColdError, match="cannot read the figures in"):
         build_report(outcomes, results=tmp_path, figures=tmp_path)
+
+
+def test_no_formula_keeps_a_command_of_its_source(html):
+    formulas = re.findall(r"<math.*?</math>", html, flags=re.S)
+    assert len(formulas) > 500
+    assert [formula for formula in formulas if "\\" in formula] == []
 
 
 def test_typesetting():

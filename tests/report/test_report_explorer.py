@@ -160,6 +160,18 @@ def test_each_control_has_an_effect(explorer):
         shown.append(seen(explorer)["summary"])
 
 
+@pytest.mark.parametrize("preset", ["paper", "conflict", "tight"])
+def test_the_examples_run(chrome, page, preset):
+    open_page(chrome, page)
+    chrome.run(f"document.querySelector('[data-preset={preset}]').click()")
+    chrome.wait("document.getElementById('explorer').dataset.redraws > 1")
+    shown = seen(chrome)
+    run = python_run(shown["state"] | {"eta": shown["state"]["eta"] or "auto"})
+    assert not run.diverged
+    same_run(shown["run"], run)
+    same_bounds(shown["bounds"], run)
+
+
 def test_a_diverged_run_is_said_and_not_drawn(chrome, page):
     open_page(chrome, page)
     before = redraws(chrome)
