@@ -68,7 +68,8 @@ def _make(
     terms = {"first loss": np.asarray(2.0 * over / V * facts.phi_before[..., 0] / facts.T)} | terms
     premises = (*DESCENT, "Case 1", "delta > 0", "eta <= 1/alpha_t", "models in W", *premises)
     lhs = np.asarray(facts.grad_before.mean(axis=-1))
-    return make(_NAME, form, facts, lhs, series=series, terms=terms, premises=premises, kind="valid")
+    return make(_NAME, form, facts, lhs, series=series, terms=terms, premises=premises, kind="valid",
+                magnitude=facts.gradient_floor)  # fmt: skip
 
 
 STATEMENT = Statement(

@@ -37,7 +37,8 @@ def gradient_corrected(facts: Facts) -> Bound:
     terms = {"first loss": over * facts.phi_before[..., 0] / facts.T}
     lhs = np.asarray(facts.grad_before.mean(axis=-1))
     return make(_GRADIENT, "corrected", facts, lhs, series=series, terms=terms, kind="valid",
-                premises=(*DESCENT, "Case 1", "eta <= 1/alpha_t", "models in W"))  # fmt: skip
+                premises=(*DESCENT, "Case 1", "eta <= 1/alpha_t", "models in W"),
+                magnitude=facts.gradient_floor)  # fmt: skip
 
 
 def queue_printed(facts: Facts, constant: float = 1.0) -> Bound:

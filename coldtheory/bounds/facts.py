@@ -144,6 +144,11 @@ class Facts:
         return np.zeros(self.lead)
 
     @cached_property
+    def gradient_floor(self) -> Array:
+        """The squared gradient of such a loss: |grad Phi|^2 <= 2 L Phi, (...)."""
+        return np.asarray(2.0 * self.L * self.loss_floor)
+
+    @cached_property
     def eta_alpha(self) -> Array:
         """max_t eta_t alpha_t, (...)."""
         with np.errstate(over="ignore", invalid="ignore"):

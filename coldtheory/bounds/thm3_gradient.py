@@ -104,7 +104,8 @@ def _make(
     attained: str = "",
 ) -> Bound:
     lhs = np.asarray(gradients.mean(axis=-1))
-    return make(_NAME, form, facts, lhs, series=series, terms=first, premises=premises, kind=kind, attained=attained)
+    return make(_NAME, form, facts, lhs, series=series, terms=first, premises=premises, kind=kind, attained=attained,
+                magnitude=facts.gradient_floor)  # fmt: skip
 
 
 STATEMENT = Statement(

@@ -68,7 +68,7 @@ def _make(
     }
     lhs = np.asarray(facts.grad_before.mean(axis=-1))
     return make(_NAME, form, facts, lhs, series=series, terms=terms, kind=kind, attained=attained,
-                premises=(*DESCENT, "Case 1", *premises))  # fmt: skip
+                premises=(*DESCENT, "Case 1", *premises), magnitude=facts.gradient_floor)  # fmt: skip
 
 
 STATEMENT = Statement(

@@ -55,6 +55,15 @@ GROUPS = _groups()
 START: dict[str, object] = {}
 # Theorem 1 at T = 1: a loss gap of 4e-34, the rounding of a model at its optimum, against a right side of 0.
 AT_THE_OPTIMUM: dict[str, object] = {"T": 1, "memory": 0.3, "start": 0.5, "log_delta": 0.0}
+# Theorem 3 after the update at T = 1, start and optimum both at 0: a gradient that is rounding, against 0.
+AT_REST: dict[str, object] = {
+    "T": 1,
+    "pattern": "random",
+    "hessians": "scalar",
+    "memory": 0.3,
+    "seed": 9260,
+    "share": 0.9,
+}
 # The same with the optimum at 0 and the simulator's origin at the memory's.
 AT_ZERO: dict[str, object] = {"T": 1, "memory": 0.3, "hessians": "matrix", "log_V": -2.0, "log_delta": 0.0}
 
@@ -67,6 +76,7 @@ def test_inequality(group: str) -> None:
 
     @given(worlds(id_, **fixed))
     @example(World(**START | {"solver": "exact" if id_ in ("thm1", "thm2") else "gd"} | fixed))
+    @example(World(**AT_REST | {"solver": "exact" if id_ in ("thm1", "thm2") else "gd"} | fixed))
     @example(World(**AT_ZERO | {"solver": "exact" if id_ in ("thm1", "thm2") else "gd"} | fixed))
     @example(World(**AT_THE_OPTIMUM | {"solver": "exact" if id_ in ("thm1", "thm2") else "gd"} | fixed))
     def holds(world: World) -> None:
