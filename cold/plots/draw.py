@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from coldtheory.figures.table import Table
 from coldtheory.plots import style as s
 
-from .names import FIELDS, IID, METRICS, dataset_name, method_name
+from .names import FIELDS, GAPS, IID, METRICS, dataset_name, method_name
 from .studies import BASELINES
 
 _MARKERS = "osD^v<>Pph8X"
@@ -32,6 +32,7 @@ _HEAT = ("queues", "accuracy")
 def draw_study(tables: Mapping[str, Table]) -> Figure:
     """The picture of one study; its only table says what is in which panel."""
     (table,) = tables.values()
+    table, left_out = _comparable(table)
     kinds = set(table.values("kind"))
     if kinds <= set(_HEAT):
         figure = _heatmaps(table)
@@ -40,24 +41,42 @@ def draw_study(tables: Mapping[str, Table]) -> Figure:
     else:
         figure = _curves(table)
     s.finish(figure)
-    s.small_print(figure, _origin(table))
+    s.small_print(figure, _origin(table) + left_out)
     if table["made_up"].any():
         s.watermark(figure)
     return figure
+
+
+def _comparable(table: Table) -> tuple[Table, str]:
+    """Without printed numbers of another number of tasks, and a word on how many those were."""
+    paper = table["source"] == "paper"
+    keep = ~paper
+    for panel in table.values("panel"):
+        here = table["panel"] == panel
+        lengths = table["t"][here & ~paper]
+        last = np.nanmax(lengths) if np.isfinite(lengths).any() else np.nan
+        keep |= here & paper & (np.isnan(table["t"]) | (table["t"] == last))
+    gone = int((~keep).sum())
+    words = f" · {gone} printed numbers left out: they are of another number of tasks" if gone else ""
+    return Table({name: column[keep] for name, column in table.columns.items()}), words
 
 
 def _curves(table: Table) -> Figure:
     """A grid of panels and metrics: metrics below one another, or side by side where methods are compared."""
     panels, metrics = sorted(table.values("panel")), table.values("what")
     compared = "method" in table.values("field")
-    shape = (len(panels), len(metrics)) if compared else (len(metrics), len(panels))
-    figure, axes = s.panels(shape[1], shape[0], height=0.5 + 1.75 * shape[0] + 0.45 * compared, sharex=False)
-    for column, panel in enumerate(panels):
+    rows, columns = (len(panels), len(metrics)) if compared else (len(metrics), len(panels))
+    same = not compared and len(table.values("dataset")) == 1 and "gap" not in table.values("kind")
+    height = 0.5 + 1.75 * rows + 0.45 * compared
+    figure, axes = s.panels(columns, rows, height=height, sharey="row" if same else "none")
+    for at, panel in enumerate(panels):
         here = table.where(panel=panel)
+        gap = here["kind"][0] == "gap"
         for row, metric in enumerate(metrics):
-            ax = axes[column, row] if compared else axes[row, column]
+            ax = axes[at, row] if compared else axes[row, at]
             _panel(ax, here.where(what=metric))
-            ax.set_ylabel(METRICS[metric] + (" (gap)" if here["kind"][0] == "gap" else ""))
+            if gap or compared or at == 0:
+                ax.set_ylabel(GAPS[metric] if gap else METRICS[metric])
             ax.set_title(_title(here) if row == 0 or compared else "")
     s.letter(list(axes.flat))
     _legend(figure, table)
@@ -81,15 +100,16 @@ def _panel(ax: Axes, table: Table) -> None:
             t, gap = _gap(runs.where(method=method))
             s.band(ax, t, gap, **_look(method), markersize=2.5, gaps=False)
         ax.axhline(0.0, color="0.6", linewidth=0.7, zorder=0)
-        ax.set_xlabel("after task t")
+        low, high = min(runs.values("value")), max(runs.values("value"))
+        ax.set_xlabel(f"after task t ({high:g} minus {low:g} epochs)")
     else:
         for style, line, star in _lines(runs, paper, field):
             t, y = line.grid("t", "y")
             s.band(ax, t, y, **style, markersize=2.5, gaps=False)
             ax.plot(star["t"], star["y"], **_star(style["color"]))
         ax.set_xlabel("after task t")
-    if not np.isfinite(runs["y"]).any():
-        ax.text(0.5, 0.5, "none", transform=ax.transAxes, ha="center", color=s.GREY)
+    if kind != "sweep":
+        ax.xaxis.set_major_locator(mpl.ticker.MaxNLocator(6, integer=True))
     ax.margins(y=0.12)
 
 
@@ -238,9 +258,6 @@ def _title(table: Table) -> str:
     runs = table.where(source="run")
     methods = runs.values("method")
     words = dataset_name(table["dataset"][0])
-    if table["kind"][0] == "gap":
-        low, high = min(runs.values("value")), max(runs.values("value"))
-        return f"{words}, {high:g} − {low:g} epochs"
     return f"{words}, {method_name(methods[0])}" if len(methods) == 1 else words
 
 

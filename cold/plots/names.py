@@ -30,6 +30,7 @@ METRICS = {
     "avg_grad_sq": r"average $\|\nabla\Phi_t\|^2$",
     "Delta_bar": r"residual $\bar\Delta$",
 }
+GAPS = {"acc": "ACC gap (points)", "forgetting": "F gap"}
 IID = "-iid"
 
 

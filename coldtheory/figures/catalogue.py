@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..parallel import Engine
 from ..sources import Source, load_source
 from ..sweep import Cell, Method, Numbers, grid
 from . import compute
@@ -45,6 +46,7 @@ class Scale:
     drift: tuple[float, ...] = (0.0, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
     stride: int = 2
     rounds: int = 40
+    engine: Engine = "loky"
 
 
 def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
@@ -93,7 +95,7 @@ def _table(name: str, compute_: Any, **config: Any) -> TableData:
 def _sweep(name: str, s: Scale, regimes: Sequence[str], method: Method | None = None) -> SweepData:
     cells = [cell for regime in regimes for cell in _cells(s, regime, s.V, method=method)]
     extra = "" if method is None else f" --weights {method.weights}"
-    return SweepData(name, f"coldtheory sweep-V --regime all{extra}", cells, _COLUMNS)
+    return SweepData(name, f"coldtheory sweep-V --regime all{extra}", cells, _COLUMNS, engine=s.engine)
 
 
 def _queue_sweep(s: Scale) -> SweepData:
@@ -102,14 +104,14 @@ def _queue_sweep(s: Scale) -> SweepData:
     cells = [cell for regime in DRIFTING for cell in _cells(s, regime, s.V, method=oracle)]
     for method in (Method(), oracle):
         cells += _cells(s, "conflict", s.V, numbers=gentle, method=method)
-    return SweepData("sweep_queues", "coldtheory plot queues --run", cells, _COLUMNS)
+    return SweepData("sweep_queues", "coldtheory plot queues --run", cells, _COLUMNS, engine=s.engine)
 
 
 def _eta_sweep(s: Scale) -> SweepData:
     cells = [
         cell for regime in DRIFTING for eta in s.eta for cell in _cells(s, regime, s.V_wide, numbers=Numbers(eta=eta))
     ]
-    return SweepData("sweep_eta", "coldtheory plot eta --run", cells, _COLUMNS)
+    return SweepData("sweep_eta", "coldtheory plot eta --run", cells, _COLUMNS, engine=s.engine)
 
 
 def _length_sweep(s: Scale) -> SweepData:
@@ -118,7 +120,7 @@ def _length_sweep(s: Scale) -> SweepData:
     cells = [
         cell for regime in DRIFTING for T in s.lengths for cell in _cells(replace(few, T=T), regime, s.V_wide[:-2:2])
     ]
-    return SweepData("sweep_T", "coldtheory plot turning --run", cells, _COLUMNS)
+    return SweepData("sweep_T", "coldtheory plot turning --run", cells, _COLUMNS, engine=s.engine)
 
 
 def _delta_sweep(s: Scale) -> SweepData:
@@ -128,7 +130,7 @@ def _delta_sweep(s: Scale) -> SweepData:
         for method in (Method(), Method(reference="best"))
         for cell in grid(conflict, "delta", s.delta, s.seeds, numbers=gentle, method=method)
     ]
-    return SweepData("sweep_delta", "coldtheory plot queues_delta --run", cells, _COLUMNS)
+    return SweepData("sweep_delta", "coldtheory plot queues_delta --run", cells, _COLUMNS, engine=s.engine)
 
 
 def _cells(

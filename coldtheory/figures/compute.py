@@ -62,7 +62,7 @@ def queue_caps(*, eta: Mapping[str, float], V: Sequence[float], seeds: int, T: i
     for regime, step in eta.items():
         run = simulate(make_tasks(regime, range(seeds), T=T), V=V, eta=step)
         largest = run.Q.max(axis=(-1, -2))
-        cap = 0.5 * run.tasks.phi_hat.smoothness * measures.r_constant(run) ** 2
+        cap = 0.5 * run.tasks.phi_hat.smoothness[:, None] * measures.r_constant(run) ** 2
         rows += [
             {"regime": regime, "V": v, "seed": s, "Q_max": largest[s, i], "cap": cap[s, i]}
             for s in range(seeds)

@@ -18,7 +18,6 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from ..figures.table import Table
 
@@ -99,7 +98,7 @@ def band(
     x, by_seed = x[use], by_seed[:, use]
     mean = np.nanmean(by_seed, axis=0)
     ax.plot(x, mean, color=color, label=label, **line)
-    if len(by_seed) > 1:
+    if len(by_seed) > 1 and len(x):
         low, high = np.nanquantile(by_seed, [0.1, 0.9], axis=0)
         ax.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
     return np.asarray(mean)
@@ -171,15 +170,9 @@ def _plain_if_narrow(axis: Axis) -> None:
 
 
 def small_print(figure: Figure, text: str) -> None:
-    """A line at the lower edge, below everything else."""
-    height = 0.13 / figure.get_figheight()
-    engine = figure.get_layout_engine()
-    if isinstance(engine, ConstrainedLayoutEngine):
-        engine.set(rect=(0.0, height, 1.0, 1.0 - height))
-    figure.text(
-        0.995, 0.02 / figure.get_figheight(), text, fontsize=5.5, color=GREY, ha="right", va="bottom",
-        in_layout=False, gid="small print",
-    )  # fmt: skip
+    """A line at the upper edge: who made the picture's data, of what size."""
+    line = figure.suptitle(text, fontsize=5.5, color=GREY, x=0.995, ha="right")
+    line.set_gid("small print")
 
 
 def watermark(figure: Figure, text: str = "made-up data") -> None:
