@@ -74,6 +74,7 @@ class RunConfig:
     reference_passes: int = 2
     options: Mapping[str, Any] = field(default_factory=dict)  #: a method's own hyper-parameters
     # running
+    diagnostics: bool = False  #: measure the theory's quantities along the run, see `cold.diagnostics`
     seed: int = 0
     device: str = "auto"
     threads: int | None = None

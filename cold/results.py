@@ -4,7 +4,7 @@ result.json
     format, run_id, config (all fields of `RunConfig`)
     metrics      acc and learning_acc in per cent; forgetting (as printed), forgetting_after, bwt, fwt as fractions
     per_task     acc and forgetting after each task, over the tasks seen until then, (T,); forgetting starts with null
-    diagnostics  optional further numbers
+    diagnostics  with --diagnostics: what the theory speaks about, see `cold.diagnostics`; else empty
     timing       seconds of training and evaluation, steps, steps a second, peak memory
     provenance   versions, commit, time
 arrays.npz

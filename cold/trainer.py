@@ -26,6 +26,7 @@ from coldtheory.store import write_atomically
 from .checkpoint import checkpoints, load_latest, remove_checkpoints, save_checkpoint
 from .config import PLACE, RunConfig
 from .data import Benchmark, load_benchmark
+from .diagnostics import Watch
 from .evaluation import accuracies
 from .methods.base import Batch, Context, find_method
 from .models import build_model
@@ -138,6 +139,7 @@ class Trainer:
         self._resumed_at: int | None = None
         steps = [config.epochs * math.ceil(len(t.train) / config.batch_size) for t in self.benchmark.tasks]
         self.steps_of_task, self.steps = steps, sum(steps)
+        self.watch = Watch(self.context, self.method, steps) if config.diagnostics else None
         self._queue_every = max(1, self.steps // _QUEUE_POINTS)
         self._last_save = time.monotonic()
         self._mark = time.perf_counter()
@@ -168,6 +170,8 @@ class Trainer:
             if self.config.reset_optimizer and at.task:
                 self.context.optimizer = make_optimizer(self.config, self.model.parameters())
             self.method.begin_task(at.task, task.train)
+            if self.watch is not None:
+                self._measure(self.watch.begin_task, at.task)
         else:
             self.method.resume_task(at.task, task.train)
         while at.epoch < self.config.epochs:
@@ -176,6 +180,8 @@ class Trainer:
             at.epoch, at.step, at.order = at.epoch + 1, 0, None
             self._look()
         self.method.end_task(at.task, task.train)
+        if self.watch is not None:
+            self._measure(self.watch.end_task, at.task)
         self._clock("train_seconds")
         self.record.accuracy.append(self._evaluate())
         self.record.queues.append(self._queues())
@@ -190,7 +196,7 @@ class Trainer:
         if at.order is None:
             at.order = torch.randperm(len(part), generator=self.context.streams.cpu("order"))
         order = at.order.to(self.device)
-        step, has_queues = self.method.step, self.method.queues() is not None
+        step, has_queues, watch = self.method.step, self.method.queues() is not None, self.watch
         for start in range(at.step * b, len(part), b):
             rows = order[start : start + b]
             self._losses[self._pending] = step(Batch(part.raw(rows), y[rows], number, head))
@@ -200,6 +206,8 @@ class Trainer:
             if has_queues and at.total % self._queue_every == 0:
                 self.record.queue_steps.append(self._queues())
                 self.record.queue_steps_at.append(at.total)
+            if watch is not None and at.total in watch.totals:
+                self._measure(watch.during_task, number, at.total)
             if self._pending == _LOOK_EVERY:
                 self._look()
                 if time.monotonic() - self._last_save >= self._every:
@@ -250,6 +258,11 @@ class Trainer:
         result: list[float] = accuracies(self.context, model).tolist()
         return result
 
+    def _measure(self, measure: Callable[..., None], *where: int) -> None:
+        self._clock("train_seconds")
+        measure(*where)
+        self._clock("eval_seconds")
+
     def _queues(self) -> list[float]:
         queues = self.method.queues()
         return [] if queues is None else queues.tolist()
@@ -267,6 +280,10 @@ class Trainer:
             arrays["queue_steps"] = np.array(record.queue_steps).reshape(-1, tasks)
             arrays["queue_steps_at"] = np.array(record.queue_steps_at, dtype=np.int64)
         arrays.update({name: value.cpu().numpy() for name, value in self.method.arrays().items()})
+        diagnostics: dict[str, Any] = {}
+        if self.watch is not None:
+            diagnostics, measured = self.watch.finish()
+            arrays.update(measured)
         timing = {
             "train_seconds": record.train_seconds,
             "eval_seconds": record.eval_seconds,
@@ -277,7 +294,7 @@ class Trainer:
             "threads": torch.get_num_threads(),
         }
         result = make_result(
-            self.config.run_id, self.config.as_dict(), arrays, timing, {"torch": torch.__version__}, {}
+            self.config.run_id, self.config.as_dict(), arrays, timing, {"torch": torch.__version__}, diagnostics
         )
         if self.folder is not None:
             write_atomically(self.folder / MODEL, model_bytes(self.method.network_for_evaluation()))
@@ -313,6 +330,7 @@ class Trainer:
             "streams": self.context.streams.state(),
             "position": dict(vars(self.position)),
             "record": dict(vars(self.record)),
+            "watch": None if self.watch is None else self.watch.state(),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -324,6 +342,8 @@ class Trainer:
         self.context.streams.load(state["streams"])
         self.position = Position(**state["position"])
         self.record = Record(**state["record"])
+        if self.watch is not None:
+            self.watch.load(state["watch"])
 
     def _resume(self) -> None:
         assert self.folder is not None
@@ -369,8 +389,8 @@ def model_bytes(model: nn.Module) -> bytes:
 
 
 def make_comparable(config: dict[str, Any]) -> dict[str, Any]:
-    """A configuration without what names the place of computing only."""
-    return {name: value for name, value in config.items() if name not in PLACE}
+    """A configuration without what names the place only; a setting that an older version did not know has its default."""
+    return {name: value for name, value in {**RunConfig().as_dict(), **config}.items() if name not in PLACE}
 
 
 def _check_memory(config: RunConfig, tasks: int) -> None:

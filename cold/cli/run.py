@@ -85,6 +85,12 @@ def run(
         list[str] | None, typer.Option("--option", help="NAME=VALUE, a hyper-parameter of the method.")
     ] = None,
     data_option: Annotated[list[str] | None, typer.Option("--data-option", help="NAME=VALUE, of the data set.")] = None,
+    diagnostics: Annotated[
+        Switch,
+        typer.Option(
+            "--diagnostics", help="Also measure gradients, Delta, D_Phi, rho, alpha and bounds along the run."
+        ),
+    ] = None,
     profile: Annotated[Text, typer.Option(help="A name for a reduced setting, kept with the result.")] = None,
     seed: Annotated[Whole, typer.Option(help="Of tasks, weights, order, memory and draws.")] = None,
     device: Annotated[Text, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = None,

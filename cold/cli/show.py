@@ -65,7 +65,8 @@ def print_result(result: Result, folder: Path, *, matrix: bool = False) -> None:
 
 def _print_matrix(console: Console, result: Result) -> None:
     accuracy = result.arrays["accuracy"]
-    table = Table(title="accuracy (%) on task, after task", title_justify="left", box=None, pad_edge=False)
+    console.print("accuracy (%) on each task (across) after each task (down)")
+    table = Table(box=None, pad_edge=False)
     table.add_column("")
     for j in range(len(accuracy)):
         table.add_column(str(j + 1), justify="right")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cold.cli.app import app
 from cold.config import RunConfig, make_config
 from cold.results import Result
+from cold.trainer import Trainer
 
 TINY: dict[str, Any] = {
     "dataset": "synthetic", "tasks": 3, "limit_train": 60, "limit_test": 40, "epochs": 2, "batch_size": 20,
@@ -26,3 +30,24 @@ def same_results(left: Result, right: Result) -> None:
     assert left.arrays.keys() == right.arrays.keys()
     for name in left.arrays:
         assert np.array_equal(left.arrays[name], right.arrays[name]), name
+
+
+def killed_config() -> RunConfig:
+    return tiny(epochs=40, method="cold-oracle")
+
+
+def run_killed_config(out: Path, steps: Any) -> None:
+    """What a process of the kill test does: go on, count steps, write a checkpoint as often as possible."""
+
+    def count() -> bool:
+        steps.value += 1
+        return False
+
+    Trainer(killed_config(), out=out, checkpoint_every=0.0, should_stop=count).run(resume=True)
+
+
+def run_cold(words: list[str], stderr: Path) -> None:
+    """The `cold` command in a process of its own."""
+    with stderr.open("w") as file:
+        sys.stderr = file
+        app(words)
