@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from coldtheory.errors import ColdError, unknown_name
 
@@ -16,6 +17,8 @@ from .catalogue import BENCHMARKS, DATA_SETS, RECIPES
 from .images import Images
 from .roots import data_root
 from .splits import Heads, Order, Sizes, permuted_benchmark, split_benchmark
+
+Pixels = Literal["standard", "unit"]
 
 
 def load_benchmark(
@@ -31,6 +34,7 @@ def load_benchmark(
     order: Order = "natural",
     heads: Heads = "task",
     augment: bool | None = None,
+    pixels: Pixels = "standard",
     **options: Any,
 ) -> Benchmark:
     """A benchmark, with all its images in memory as bytes.
@@ -45,6 +49,7 @@ def load_benchmark(
     `order`        of classes in a split: natural, or shuffled by the seed.
     `heads`        of a split: one a task, or shared.
     `augment`      False: no crop and flip; None: as is usual for the data.
+    `pixels`       standard: mean 0, s.d. 1 by the data's statistics; unit: between 0 and 1. The paper does not say.
     `options`      synthetic: shape, classes, train_per_class, test_per_class, noise, permuted; folder: size.
 
     >>> benchmark = load_benchmark("synthetic", tasks=5)
@@ -75,6 +80,10 @@ def load_benchmark(
         permuted, default = recipe.kind == "permuted", recipe.tasks
     else:
         raise unknown_name("benchmark", name, BENCHMARKS)
+    if pixels not in get_args(Pixels):
+        raise unknown_name("pixels", pixels, get_args(Pixels))
+    if pixels == "unit":
+        transform = replace(transform, mean=None, std=None)
     count = default if tasks is None else tasks
     if permuted:
         if order != "natural" or heads != "task":

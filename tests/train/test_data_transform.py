@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from cold.data import Transform
+from cold.data import Transform, load_benchmark
+from coldtheory import ColdError
 
 MEAN, STD = (0.5, 0.4, 0.3), (0.2, 0.25, 0.3)
 
@@ -57,6 +58,15 @@ def test_augmentation_equals_the_reference_with_the_same_draws(padding, flip):
     for i in range(40):
         expected = normalised(augmented(x[i], int(dy[i]), int(dx[i]), bool(mirrored[i]), padding))
         torch.testing.assert_close(batch[i].double(), expected, rtol=0, atol=2e-6)
+
+
+def test_unit_pixels_lie_between_0_and_1():
+    part = load_benchmark("synthetic", pixels="unit", tasks=5)
+    x = part.transform(part.tasks[0].train.raw())
+    assert x.min() >= 0
+    assert 0.9 < x.max() <= 1
+    with pytest.raises(ColdError, match="did you mean unit"):
+        load_benchmark("synthetic", pixels="units")
 
 
 def test_every_shift_and_both_directions_occur_alike():
