@@ -176,8 +176,8 @@ def reflow(text: str, width: int = 100) -> str:
     >>> print(reflow("a b\\nc\\n\\n    x <= y + z", 12))
     a b c
     <BLANKLINE>
-        x <= y
-            + z
+        x <= y +
+            z
     """
     paragraphs = text.split("\n\n")
     return "\n\n".join(_folded(p, width) if re.search(r"^\s", p, re.M) else textwrap.fill(p, width) for p in paragraphs)

@@ -70,7 +70,7 @@ def _print(outcomes: Sequence[Outcome]) -> None:
         finding = outcome.finding
         verdict = f"[{_COLOURS[finding.verdict]}]{finding.verdict}[/]"
         if outcome.changed:
-            verdict += f" [bold red](was: {outcome.claim.recorded})[/]"
+            verdict += f"\n[bold red](was: {outcome.claim.recorded})[/]"
         margin = "" if finding.margin is None else f"{finding.margin:+.2g}"
         table.add_row(outcome.claim.id, verdict, margin, escape(finding.evidence))
     console.print(table)
