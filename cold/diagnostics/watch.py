@@ -1,0 +1,182 @@
+"""The recorder in the trainer: which losses, at which steps, and what is written at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ..losses import is_noisy, shares_statistics
+from ..memory import Memory
+from ..methods.base import Context, Method
+from .derivatives import Loss, Sampled
+from .facts import verdicts
+from .measures import Measures, Setting
+from .recorder import Recorder
+
+_POINTS = 10  # gradients a task, the first step's included
+_CURVATURE_SAMPLES = 2000  # a Lanczos iteration costs some forty passes over them
+
+
+class Watch:
+    """Diagnostics of one run of the trainer.
+
+    steps_of_task : how many steps each task has, from which the points between are chosen
+    """
+
+    def __init__(self, context: Context, method: Method, steps_of_task: Sequence[int]) -> None:
+        self.context, self.method = context, method
+        self.steps = list(steps_of_task)
+        weights = [p for p in context.model.parameters() if p.requires_grad]
+        self.recorder = Recorder(
+            weights, self._phi, self._hat, curvature=not context.config.compile, for_curvature=_thinned
+        )
+        self._before = [0, *accumulate(self.steps)]
+        self.totals = {
+            self._before[t] + step * i // _POINTS
+            for t, step in enumerate(self.steps)
+            for i in range(1, _POINTS)
+            if step * i // _POINTS
+        }
+
+    def begin_task(self, t: int) -> None:
+        with self._quiet():
+            self.recorder.begin_task(t, self._queues(), self._reference(t))
+
+    def during_task(self, t: int, total: int) -> None:
+        """After step number `total` of the run, if it is one of `totals`."""
+        with self._quiet():
+            self.recorder.during_task(t, total - self._before[t])
+
+    def end_task(self, t: int) -> None:
+        with self._quiet():
+            self.recorder.end_task(t)
+
+    def state(self) -> dict[str, Any]:
+        return self.recorder.state()
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.recorder.load(state)
+
+    def finish(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What goes into `result.json` under "diagnostics", and the arrays."""
+        setting = self.setting()
+        measures = Measures(self.recorder.trace, setting, self._queues())
+        numbers = {
+            **measures.numbers(),
+            "per_task": {name: _plain(values) for name, values in measures.per_task().items()},
+            "bounds": [verdict.as_json() for verdict in verdicts(measures, setting)],
+            "notes": self._notes(),
+        }
+        return numbers, dict(measures.arrays())
+
+    def setting(self) -> Setting:
+        """The run in the words of the theory's premises."""
+        config, benchmark = self.context.config, self.context.benchmark
+        has_queues, memory = self.method.queues() is not None, self._memory()
+        exact = not (
+            shares_statistics(self.context.model)
+            or is_noisy(self.context.model)
+            or benchmark.transform.augments
+            or config.amp != "off"
+        )
+        whole_batch = all(config.batch_size >= len(task.train) for task in benchmark.tasks)
+        whole_memory = memory is not None and config.replay == "per-task" and config.memory_batch == max(memory.counts)
+        return Setting(
+            V=config.V,
+            delta=config.delta,
+            eta=config.lr,
+            steps=max(self.steps),
+            weights=config.weights,
+            reference="best" if getattr(self.method, "best_model", False) else "previous",
+            has_queues=has_queues,
+            queue_per_task=config.queue_update == "task",
+            gradient_descent=config.optimizer == "sgdm" and config.momentum == 0 and config.weight_decay == 0,
+            full_batch=exact and whole_batch and whole_memory,
+            memory_stays=config.memory_policy == "uniform",
+        )
+
+    # ------------------------------------------------------------------------------------------------ losses
+
+    def _phi(self, t: int) -> Loss:
+        task = self.context.benchmark.tasks[t]
+        return Sampled(self.context.model, task.train.raw, task.train.y, task.head, self.context.inputs)
+
+    def _hat(self, k: int) -> Loss | None:
+        memory = self._memory()
+        if memory is None or memory.raw is None:
+            return None
+        slots = (memory.owner == k).nonzero()[:, 0].to(memory.device)
+        if not len(slots):
+            return None
+        stored = memory.raw
+        head = self.context.benchmark.tasks[k].head
+        return Sampled(self.context.model, lambda rows: stored[slots[rows]], memory.y[slots], head, self.context.inputs)
+
+    def _memory(self) -> Memory | None:
+        owner = getattr(self.method, "dpp", self.method)
+        memory = getattr(owner, "memory", None)
+        return memory if isinstance(memory, Memory) else None
+
+    def _queues(self) -> list[float]:
+        queues = self.method.queues()
+        return [] if queues is None else queues.tolist()
+
+    def _reference(self, t: int) -> list[float] | None:
+        """hatPhi_k of the best model, as measured here; None: the previous model, which the recorder knows."""
+        memory = self._memory()
+        if not getattr(self.method, "best_model", False) or memory is None or not t:
+            return None
+        chosen = self.method.arrays()["compared_with"][t, :t].tolist()
+        slots = memory.everything(t)
+        stored = memory.task_means(slots, memory.reference[slots.to(memory.device)].double(), t).tolist()
+        hat = self.recorder.trace.hat
+        # A model older than the task's memory was not measured on it here; the run's own number stands in.
+        return [hat[j][k] if j >= k else stored[k] for k, j in enumerate(chosen)]
+
+    @contextmanager
+    def _quiet(self) -> Iterator[None]:
+        """Evaluation mode, which is also that of all numbers here."""
+        model = self.context.model
+        was_training = model.training
+        model.eval()
+        try:
+            with torch.enable_grad():
+                yield
+        finally:
+            model.train(was_training)
+
+    def _notes(self) -> list[str]:
+        config, benchmark = self.context.config, self.context.benchmark
+        notes = []
+        if len(benchmark.head_widths) > 1:
+            notes.append(
+                "each task has its own head: D_phi and avg_grad_sq at a task's start are taken with a head that no "
+                "step has trained, and gradients of two tasks meet in the backbone only"
+            )
+        if config.queue_update != "task" and self.method.queues() is not None:
+            notes.append(
+                f"the queues move every {config.queue_update}; Delta_t uses d_k[t] of whole tasks all the same"
+            )
+        if shares_statistics(self.context.model):
+            notes.append(
+                "losses are taken with the running statistics of BatchNorm, training steps use those of batches"
+            )
+        if config.compile:
+            notes.append("no curvature: a compiled network has no second derivative")
+        elif max(len(task.train) for task in benchmark.tasks) > _CURVATURE_SAMPLES:
+            notes.append(f"curvature on {_CURVATURE_SAMPLES} samples a task")
+        return notes
+
+
+def _thinned(loss: Loss) -> Loss:
+    return loss.thinned(_CURVATURE_SAMPLES) if isinstance(loss, Sampled) else loss
+
+
+def _plain(values: NDArray[np.float64]) -> list[float | None]:
+    return [float(x) if np.isfinite(x) else None for x in values]
