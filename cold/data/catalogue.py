@@ -82,17 +82,21 @@ DATA_SETS = {
 }
 
 
+Pixels = Literal["standard", "unit"]
+
+
 @dataclass(frozen=True)
 class Recipe:
-    """A named benchmark: of which data, made how, with how many tasks unless told."""
+    """A named benchmark: of which data, made how, with how many tasks and which scale of pixels unless told."""
 
     data: str
     kind: Literal["split", "permuted"]
     tasks: int
+    pixels: Pixels = "standard"
 
 
 RECIPES = {
-    "pmnist": Recipe("mnist", "permuted", 20),
+    "pmnist": Recipe("mnist", "permuted", 20, pixels="unit"),
     "split-mnist": Recipe("mnist", "split", 5),
     "split-cifar10": Recipe("cifar10", "split", 5),
     "split-cifar100": Recipe("cifar100", "split", 20),

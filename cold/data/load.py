@@ -6,19 +6,17 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from coldtheory.errors import ColdError, unknown_name
 
 from . import folder, synthetic
 from .augment import Transform
 from .benchmark import Benchmark
-from .catalogue import BENCHMARKS, DATA_SETS, RECIPES
+from .catalogue import BENCHMARKS, DATA_SETS, RECIPES, Pixels
 from .images import Images
 from .roots import data_root
 from .splits import Heads, Order, Sizes, permuted_benchmark, split_benchmark
-
-Pixels = Literal["standard", "unit"]
 
 
 def load_benchmark(
@@ -34,7 +32,7 @@ def load_benchmark(
     order: Order = "natural",
     heads: Heads = "task",
     augment: bool | None = None,
-    pixels: Pixels = "standard",
+    pixels: Pixels | None = None,
     **options: Any,
 ) -> Benchmark:
     """A benchmark, with all its images in memory as bytes.
@@ -50,6 +48,7 @@ def load_benchmark(
     `heads`        of a split: one a task, or shared.
     `augment`      False: no crop and flip; None: as is usual for the data.
     `pixels`       standard: mean 0, s.d. 1 by the data's statistics; unit: between 0 and 1. The paper does not say.
+                   None: unit for pmnist, where validation data prefer it, else standard.
     `options`      synthetic: shape, classes, train_per_class, test_per_class, noise, permuted; folder: size.
 
     >>> benchmark = load_benchmark("synthetic", tasks=5)
@@ -77,10 +76,10 @@ def load_benchmark(
         data = DATA_SETS[recipe.data]
         transform = data.transform(augment)
         images = data.load(data_root(root))
-        permuted, default = recipe.kind == "permuted", recipe.tasks
+        permuted, default, pixels = recipe.kind == "permuted", recipe.tasks, pixels or recipe.pixels
     else:
         raise unknown_name("benchmark", name, BENCHMARKS)
-    if pixels not in get_args(Pixels):
+    if pixels is not None and pixels not in get_args(Pixels):
         raise unknown_name("pixels", pixels, get_args(Pixels))
     if pixels == "unit":
         transform = replace(transform, mean=None, std=None)
