@@ -150,8 +150,9 @@ def test_killed_at_random_moments(processes, tmp_path):
     folders = tmp_path / "whole" / whole.run_id, parts / whole.run_id
     moments = random.Random(0)
     kills = positions = 0
+    steps = processes.Value("i", 0)
     while kills < KILLS:
-        steps = processes.Value("i", 0)
+        steps.value = 0
         process = processes.Process(target=run_killed_config, args=(parts, steps))
         process.start()
         until = moments.randrange(far)
@@ -168,7 +169,7 @@ def test_killed_at_random_moments(processes, tmp_path):
         kills += 1
         positions += bool(checkpoints(folders[1]))
     assert positions > 0  # some of the kills met a run that had something to lose
-    process = processes.Process(target=run_killed_config, args=(parts, processes.Value("i", 0)))
+    process = processes.Process(target=run_killed_config, args=(parts, steps))
     process.start()
     process.join()
     assert process.exitcode == 0
