@@ -27,6 +27,7 @@ from .checkpoint import checkpoints, load_latest, remove_checkpoints, save_check
 from .config import PLACE, RunConfig
 from .data import Benchmark, load_benchmark
 from .diagnostics import Watch
+from .distributed import Group, SharedForward
 from .evaluation import accuracies
 from .methods.base import Batch, Context, find_method
 from .models import build_model
@@ -86,6 +87,7 @@ class Trainer:
     out              : checkpoints and results go to the folder <out>/<run id>; None keeps everything in memory
     checkpoint_every : minutes between checkpoints inside a task; there is one at each task boundary anyway
     should_stop      : asked at every step; when true the run saves its state and raises `Stopped`
+    group            : the processes that share this run, see `cold.distributed`; the first one writes
     """
 
     def __init__(
@@ -99,9 +101,11 @@ class Trainer:
         checkpoint_every: float = 10.0,
         on_progress: Callable[[Progress], None] | None = None,
         should_stop: Callable[[], bool] = lambda: False,
+        group: Group | None = None,
     ) -> None:
+        self.group = group or Group()
         self._every = checkpoint_every * 60
-        self._on_progress, self._should_stop = on_progress, should_stop
+        self._on_progress, self._should_stop = on_progress, self.group.agreed(should_stop)
         if config.threads is not None:
             torch.set_num_threads(config.threads)
         self.device = pick_device(config.device)
@@ -131,6 +135,10 @@ class Trainer:
             Streams(config.seed, self.device),
             scaler,
         )
+        if self.group.size > 1:
+            if not vars(method).get("over_processes", False):
+                raise ColdError(f"{config.method} cannot run over several processes; start it without torchrun")
+            self.context.shared = SharedForward(model, self.group, self.benchmark.head_widths)
         self.method = method(self.context)
         self.position, self.record = Position(), Record()
         self._losses = torch.zeros(_LOOK_EVERY, device=self.device)
@@ -155,6 +163,7 @@ class Trainer:
         """Train to the end; with `resume` from the last checkpoint in the folder, if there is one."""
         if resume and self.folder is not None:
             self._resume()
+            self.group.wait()
         self._mark = time.perf_counter()
         if not self.record.start:
             self.record.start = self._evaluate()
@@ -175,7 +184,7 @@ class Trainer:
         else:
             self.method.resume_task(at.task, task.train)
         while at.epoch < self.config.epochs:
-            self._run_epoch()
+            self.train_epoch()
             self.method.end_epoch(at.task, at.epoch)
             at.epoch, at.step, at.order = at.epoch + 1, 0, None
             self._look()
@@ -189,7 +198,8 @@ class Trainer:
         self._report()
         self._save()
 
-    def _run_epoch(self) -> None:
+    def train_epoch(self) -> None:
+        """The rest of the present epoch of the present task."""
         at, b = self.position, self.config.batch_size
         task = self.benchmark.tasks[at.task]
         part, y, head, number = task.train, task.train.y, task.head, at.task
@@ -292,11 +302,12 @@ class Trainer:
             "peak_memory_bytes": peak_memory(self.device),
             "device": str(self.device),
             "threads": torch.get_num_threads(),
+            "processes": self.group.size,
         }
         result = make_result(
             self.config.run_id, self.config.as_dict(), arrays, timing, {"torch": torch.__version__}, diagnostics
         )
-        if self.folder is not None:
+        if self.folder is not None and self.group.leads:
             write_atomically(self.folder / MODEL, model_bytes(self.method.network_for_evaluation()))
             write_result(self.folder, result)
             remove_checkpoints(self.folder)
@@ -315,7 +326,8 @@ class Trainer:
                 f"a weight is not finite after step {at.total} (task {at.task + 1}); {self._last_good()}; "
                 "take a smaller --lr or --V"
             )
-        save_checkpoint(self.folder, self.position.total, self.state())
+        if self.group.leads:
+            save_checkpoint(self.folder, self.position.total, self.state())
         self._clock("eval_seconds")
 
     def state(self) -> dict[str, Any]:
@@ -389,7 +401,7 @@ def model_bytes(model: nn.Module) -> bytes:
 
 
 def make_comparable(config: dict[str, Any]) -> dict[str, Any]:
-    """A configuration without what names the place only; a setting that an older version did not know has its default."""
+    """A configuration without what names the place only; what an older version did not know has its default."""
     return {name: value for name, value in {**RunConfig().as_dict(), **config}.items() if name not in PLACE}
 
 

@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +19,7 @@ from coldtheory.errors import ColdError
 
 from ..checkpoint import checkpoints, remove_checkpoints
 from ..config import RunConfig, make_config, read_config
+from ..distributed import joined
 from ..loggers import tensorboard_logger
 from ..presets import preset_settings
 from ..results import RESULT, read_result
@@ -114,6 +115,9 @@ def run(
 
     Examples: [bold]cold run --dataset pmnist --method cold --preset paper[/]
     [bold]cold run --dataset synthetic --method er --memory 100 --epochs 1[/]
+
+    One run over several processes, each batch split among them (NCCL on GPUs, gloo on CPUs):
+    [bold]torchrun --nproc-per-node 2 -m cold run --dataset pmnist --method cold[/]
     """
     given = locals()
     flags = {name: given[name] for name in RunConfig.__dataclass_fields__ if given.get(name) is not None}
@@ -124,7 +128,12 @@ def run(
         flags["epochs"] = 1
     chosen = build_config(config, flags)
     stop = _StopRequest()
-    with _progress(quiet=as_json) as show, tensorboard_logger(tensorboard) as log, stop.listening():
+    with (
+        joined(chosen.device) as group,
+        _progress(quiet=as_json or not group.leads) as show,
+        tensorboard_logger(tensorboard if group.leads else None) as log,
+        stop.listening(),
+    ):
 
         def report(place: Place) -> None:
             show(place)
@@ -137,14 +146,17 @@ def run(
             checkpoint_every=checkpoint_every,
             on_progress=report,
             should_stop=lambda: stop.signal is not None,
+            group=group,
         )
         assert trainer.folder is not None
-        with _only_writer(trainer.folder):
+        with _only_writer(trainer.folder) if group.leads else nullcontext():
             try:
                 result = _run(trainer, trainer.folder, resume=resume, fresh=fresh)
             except Stopped:
                 print(f"stopped; the state is in {trainer.folder}, go on with --resume", file=sys.stderr)
                 raise typer.Exit(128 + (stop.signal or 0)) from None
+    if not group.leads:
+        return
     if as_json:
         typer.echo(json.dumps(result.as_json()))
     else:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -53,6 +53,7 @@ class Context:
     device: torch.device
     streams: Streams
     scaler: torch.amp.GradScaler | None = None
+    shared: Callable[[Tensor, Runs], list[Tensor]] | None = None  #: the model's forward over several processes
 
     @property
     def heads(self) -> list[int]:
@@ -69,12 +70,13 @@ class Context:
 
     def forward(self, model: nn.Module, x: Tensor, runs: Runs) -> list[Tensor]:
         """One pass, one tensor of logits a piece of the batch; in reduced precision where the run asks for it."""
+        network = self.shared if self.shared is not None and model is self.model else model
         if self.config.amp == "off":
-            logits: list[Tensor] = model(x, runs)
+            logits: list[Tensor] = network(x, runs)
             return logits
         dtype = torch.bfloat16 if self.config.amp == "bf16" else torch.float16
         with torch.autocast(self.device.type, dtype=dtype):
-            logits = model(x, runs)
+            logits = network(x, runs)
         return logits
 
     def new_memory(self) -> Memory:
@@ -100,6 +102,7 @@ class Method:
     title: ClassVar[str] = ""  #: as tables print it
     paper: ClassVar[str] = ""  #: authors, year, venue
     uses_memory: ClassVar[bool] = False
+    over_processes: ClassVar[bool] = False  #: see `cold.distributed`; not inherited
 
     @dataclass(frozen=True)
     class Options:

@@ -19,6 +19,7 @@ class Cold(Method):
     title = "COLD"
     paper = "Theoretical Foundations of Continual Learning via Drift-Plus-Penalty, Case 1"
     uses_memory = True
+    over_processes = True
     best_model: ClassVar[bool] = False
 
     def __init__(self, context: Context) -> None:
@@ -79,4 +80,5 @@ class ColdOracle(Cold):
     name = "cold-oracle"
     title = "COLD-ORACLE"
     paper = "Theoretical Foundations of Continual Learning via Drift-Plus-Penalty, Case 2"
+    over_processes = True
     best_model = True

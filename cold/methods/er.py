@@ -18,6 +18,7 @@ class ER(Method):
     title = "ER"
     paper = "Chaudhry et al. 2019, On Tiny Episodic Memories in Continual Learning"
     uses_memory = True
+    over_processes = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -10,3 +10,4 @@ class FineTune(Method):
 
     name = "finetune"
     title = "Fine-tune"
+    over_processes = True
