@@ -25,6 +25,8 @@ def file_content(found: Found) -> dict[str, Any]:
     if holds is not None:
         content["holds"] = holds
     content["note"] = _note(found)
+    if best.waived:
+        content["waives"] = list(best.waived)
     content["expected"] = {"lhs": float(best.bound.lhs), "rhs": float(best.bound.rhs)}
     if best.plain["options"]:
         content["options"] = best.plain["options"]

@@ -58,6 +58,20 @@ def test_the_picture_is_drawn(saved):
     assert plot.stat().st_size > 20_000
 
 
+def test_a_waived_premise_is_kept_in_the_file(tmp_path):
+    """Theorem 3's corrected form needs its step-size condition: near 2/alpha_t it fails."""
+    premise, out = "eta <= 1/alpha_t", tmp_path / "waived.toml"
+    words = ("--form", "corrected", "--without", premise, "--step-limit", 1.9, "--hessians", "identity", "--T", 2)
+    done = call("search", "thm3", *words, "--until-broken", "--rounds", 1, "--out", out, "--json")
+    report = json.loads(done.stdout)
+    assert report["broken"] is True
+    assert report["premises"][premise] is False
+    assert load_counterexample(out).waives == (premise,)
+    again = json.loads(call("replay", out, "--json").stdout)
+    assert again["comes_out"] is True
+    assert again["outcome"] == "violated"
+
+
 def test_search_prints_for_people():
     done = call("search", "lemma1", "--rounds", 1)
     assert done.exit_code == 0
