@@ -1,0 +1,42 @@
+"""Mutants of a bound, generated from the terms of its record: dropped, negated, halved, doubled, shifted in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from coldtheory.bounds import Bound
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """What is done to one term."""
+
+    term: str
+    kind: str  #: "drop", "negate", "halve", "double", "earlier" or "later"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.term}"
+
+    def apply(self, bound: Bound) -> Bound:
+        value = np.asarray(bound.terms[self.term])
+        if self.kind == "earlier":  # every index t becomes t-1: the summand of task T is lost
+            value = value - bound.series[self.term][..., -1]
+        elif self.kind == "later":  # every index t becomes t+1: the summand of task 1 is lost
+            value = value - bound.series[self.term][..., 0]
+        else:
+            value = {"drop": 0.0, "negate": -1.0, "halve": 0.5, "double": 2.0}[self.kind] * value
+        # The scale stays that of the true bound: a dropped term must not make the comparison stricter than it was.
+        return replace(bound, terms={**bound.terms, self.term: value}, magnitude=bound.scale)
+
+
+def mutations(bound: Bound) -> Iterator[Mutation]:
+    """All mutations of a record."""
+    for term in bound.terms:
+        yield from (Mutation(term, kind) for kind in ("drop", "negate", "double"))
+        if bound.kind == "tight":
+            yield Mutation(term, "halve")
+        if term in bound.series:
+            yield from (Mutation(term, kind) for kind in ("earlier", "later"))
