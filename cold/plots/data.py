@@ -55,7 +55,11 @@ class TrainingData:
 
     def state(self, folder: Path) -> State:
         runs, problems = read_runs(folder)
-        if self._missing(runs) is None:
+        try:
+            missing = self._missing(runs)
+        except ColdError:  # matrices that cannot be read
+            return "stale"
+        if missing is None:
             return "present"
         return "stale" if problems else "missing"
 

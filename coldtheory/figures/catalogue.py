@@ -17,10 +17,7 @@ from .datasets import Dataset, SweepData, TableData
 ALL = ("low", "high", "conflict")
 DRIFTING = ("low", "high")  # the paper's own two, for which there is a closed form
 _GENTLE = 1e-4  # with the paper's 4e-4 the queues of COLD-ORACLE drive CONFLICT out of every bounded set
-_COLUMNS = (
-    "regime", "T", "seed", "V", "eta", "delta", "reference", "weights", "grad_before", "grad_after", "Qbar",
-    "Delta_bar", "eta_alpha", "diverged",
-)  # fmt: skip
+_COLUMNS = ("regime", "T", "seed", "V", "eta", "delta", "reference", "grad_before", "grad_after", "Qbar")
 
 
 def log_grid(low: float, high: float, count: int) -> tuple[float, ...]:
@@ -44,7 +41,7 @@ class Scale:
     few_seeds: int = 5  # for streams of 1500 tasks
     noise: tuple[float, ...] = log_grid(1e-4, 1e-1, 10)
     drift: tuple[float, ...] = (0.0, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
-    stride: int = 2
+    stride: int = 3
     rounds: int = 40
     engine: Engine = "loky"
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import ColdError
 
-_DIGITS = 9  # a picture shows three; nine let a recomputation be compared
+_DIGITS = 8  # a picture shows three; eight let a recomputation be compared
 
 
 @dataclass(frozen=True, eq=False)

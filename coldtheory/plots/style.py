@@ -143,7 +143,7 @@ def minus(text: str) -> str:
 
 def power(value: float) -> str:
     """A number as text: 0.5, 40, and 4e-7 as four times a power of ten."""
-    if value == 0 or 1e-3 <= value < 1e4:
+    if value == 0 or 1e-2 <= value < 1e4:
         return f"{value:g}"
     digits, exponent = f"{value:.1e}".split("e")
     factor = "" if float(digits) == 1 else rf"{float(digits):g}\cdot "

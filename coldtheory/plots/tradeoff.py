@@ -33,8 +33,9 @@ def draw(tables: Mapping[str, Table]) -> Figure:
             for value in _MARKED if name == "grad_before" else ():
                 at = int(np.abs(np.log(V / value)).argmin())
                 words = f"V = {V[at]:.0f}"
-                note = ax.annotate(words, (x[at], y[at]), xytext=(-1, 6), textcoords="offset points", fontsize=6)
+                note = ax.annotate(words, (x[at], y[at]), xytext=(3, 4), textcoords="offset points", fontsize=6)
                 note.set_in_layout(False)
+        ax.margins(x=0.14)
         s.loglog(ax, s.QUEUE, s.GRADIENT)
         ax.set_title(s.REGIME_NAME[regime])
     for ax in axes[0, 1:]:

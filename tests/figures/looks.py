@@ -46,16 +46,33 @@ def smallest_type(figure):
 
 
 def outside(figure):
-    """Texts that reach beyond the picture's edge."""
+    """Texts that reach beyond the picture's edge; ticks beyond the axis are never drawn, so they do not count."""
     figure.draw_without_rendering()
     edge = figure.bbox
+    ticks = {
+        id(tick)
+        for ax in figure.axes
+        for tick in (*ax.get_xticklabels(which="both"), *ax.get_yticklabels(which="both"))
+    }
     found = []
     for text in figure.findobj(Text):
-        if text.get_text().strip() and text.get_visible():
+        if text.get_text().strip() and text.get_visible() and id(text) not in ticks:
             box = text.get_window_extent()
             if box.x0 < edge.x0 - 1 or box.x1 > edge.x1 + 1 or box.y0 < edge.y0 - 1 or box.y1 > edge.y1 + 1:
                 found.append(text.get_text())
     return found
+
+
+def notes_over_neighbours(figure):
+    """Notes of one panel that lie over another panel or a colour bar."""
+    figure.draw_without_rendering()
+    return [
+        note.get_text()
+        for ax in figure.axes
+        for note in ax.texts
+        for other in figure.axes
+        if other is not ax and note.get_text() and note.get_window_extent().overlaps(other.get_window_extent())
+    ]
 
 
 def _same_line(left, right, name):

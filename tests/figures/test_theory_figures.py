@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from looks import legends_over_data, outside, smallest_type, unlabelled
+from looks import legends_over_data, notes_over_neighbours, outside, smallest_type, unlabelled
 
 from coldtheory.figures import gallery, registry
 from coldtheory.figures.table import Table, split
@@ -228,6 +228,7 @@ def test_how_the_committed_pictures_look(id_):
         assert unlabelled(picture) == []
         assert legends_over_data(picture) == []
         assert outside(picture) == []
+        assert notes_over_neighbours(picture) == []
         assert smallest_type(picture) >= 5.5
     assert style.picture_bytes(picture, "png")[:4] == (COMMITTED / f"{id_}.png").read_bytes()[:4]
 

@@ -206,11 +206,12 @@ def test_missing_stale_and_damaged_runs(call, tmp_path):
         assert words in done.stderr
         listed = json.loads(call("figures", "--out", tmp_path, "--json").stdout)
         assert {entry["state"] for entry in listed if entry["kind"] == "training"} == {"stale"}
-    (place / RESULT).write_text(good)
+    (place / RESULT).write_text(good.replace('"method": "cold"', '"method": "cold-oracle"'))
     (place / ARRAYS).write_bytes(b"PK no zip")
     done = call("plot", "queue_V_C100", "--out", tmp_path, *to)
     assert done.exit_code == 2
     assert "arrays.npz is damaged" in done.stderr
+    assert call("figures", "--out", tmp_path).exit_code == 0
 
 
 def test_run_does_not_train(call, tmp_path):
