@@ -199,7 +199,7 @@ def thm3_larger_eta() -> Finding:
     explain=e.explanation(
         "thm3_sharp",
         "The margin is the least relative slack. Tight: coldtheory certify --only pep.thm3.sharp finds smooth losses "
-        "that reach it. Proved by z3 for T up to 4: coldtheory certify --only thm3.sharp.",
+        "that reach it. Proved by z3 for T = 2, 3: coldtheory certify --only thm3.sharp.",
     ),
 )
 def thm3_sharper() -> Finding:

@@ -159,7 +159,7 @@ def theorem3_sharp(T: int, weights: Weights, *, start: Number = Fraction(1)) -> 
     "thm3.sharp.mean", "thm:gradient_norm_bound",
     "(V^2 eta/2) sum_t |grad Phi_t(x_{t-1})|^2 <= V (Phi_1(x_0) - Phi_T(x_T) + T D) + sum_t Delta_t - Lyap[T] "
     "- delta sum_t Qbar[t-1] + eta V sum_{k<t} beta_k max(0, -<grad Phi_t, grad hatPhi_k>) (Case 1, mean weights)",
-    unit="T", small=(2, 3), full=(2, 3, 4),
+    unit="T", small=(2, 3),
 )  # fmt: skip
 def theorem3_sharp_mean(T: int) -> Problem:
     """The average squared gradient in Case 1, without r and l.
