@@ -20,7 +20,7 @@ from ..errors import ColdError, unknown_name
 from ..quadratics import Array
 from .instance import Confirmed, confirm, in_few_digits, plain_of
 from .plans import Plan, check_form, first_form, plan_for
-from .population import assess
+from .population import REFUSED, assess
 from .space import Space
 
 CLEAR = 1e-3  # a violation by more than this share of the larger side is no matter of rounding
@@ -168,13 +168,13 @@ class _Hunt:
         except _Stop:
             over = True
         except KeyboardInterrupt:  # what has been found so far is worth having
-            if self.best is None and here.score <= 0:
+            if self.best is None and here.score <= REFUSED:
                 raise
             over = True
-        if here.score > 0:
+        if here.score > REFUSED:
             plain = plain_of(space.decode(here.point[None]), self.plan, 0)
             confirmed = confirm(plain, self.statement, self.form, self.waived)
-            if confirmed.score > 0 and (self.best is None or confirmed.score > self.best.score):
+            if confirmed.score > REFUSED and (self.best is None or confirmed.score > self.best.score):
                 self.best = confirmed
         return over
 

@@ -144,6 +144,13 @@ def test_the_time_limit_is_kept_and_told():
     assert max(now.elapsed for now in told) < 20.0
 
 
+def test_a_left_side_that_is_always_0_is_an_answer():
+    """With two tasks no queue counts yet: Theorem 4 holds, as far from tight as can be."""
+    found = search("thm4", "trajectory", plan_for("thm4", "trajectory", T=(2, 2)), seconds=2.0)
+    assert found.best.constant == 0.0
+    assert not found.best.broken
+
+
 def test_a_premise_can_be_waived_by_name_only():
     with pytest.raises(ColdError, match="eta <= 2/alpha_t"):
         search("thm4", "corrected", rounds=1, waived=["eta <= 2/alpha"])
