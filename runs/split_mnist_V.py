@@ -25,9 +25,9 @@ from cold.trainer import Trainer
 V = (1, 3, 10, 30, 100, 300, 1000)
 SEEDS = (0, 1, 2)
 SETTINGS = {
-    "dataset": "split-mnist", "method": "cold", "profile": "cpu", "tasks": 5, "limit_train": 300, "limit_test": 500,
-    "batch_size": 300, "epochs": 40, "optimizer": "sgdm", "momentum": 0.0, "lr": 1.5e-5, "memory": 150,
-    "memory_batch": 30, "weights": "mean", "queue_update": "task", "delta": 1e-4, "diagnostics": True, "threads": 1,
+    "dataset": "split-mnist", "method": "cold", "profile": "cpu", "tasks": 5, "limit_train": 200, "limit_test": 200,
+    "batch_size": 200, "epochs": 25, "optimizer": "sgdm", "momentum": 0.0, "lr": 2e-5, "memory": 100,
+    "memory_batch": 20, "weights": "mean", "queue_update": "task", "delta": 1e-4, "diagnostics": True, "threads": 1,
 }  # fmt: skip
 
 
