@@ -14,10 +14,11 @@ averaged over `reference_passes` passes over the memory. If the model then does 
 is exactly -delta. Without BatchNorm, dropout and augmentation a sample's loss does not depend on its company, and one
 plain pass is exact.
 
-**A past task whose queue is empty costs no backward pass**: its samples are measured without a graph. A model with
-BatchNorm is the exception by default (`idle="auto"`): there all samples share the statistics of one joint
-forward, and taking some out would change the others' outputs. `idle="skip"` does it nevertheless, at the price
-of a second forward.
+**A past task whose queue is empty costs no backward pass** with `idle="skip"`: its samples are measured in a second
+forward, without a graph. With `idle="auto"`, the default, this is done where it is cheaper, that is where such samples
+are a fifth of the joint batch or more; fewer of them stay in the joint pass with weight 0. A model with BatchNorm
+always keeps the joint pass in "auto": there all samples share the statistics of one forward, and taking some out
+would change the others' outputs. `idle="joint"` never splits.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ Forward = Callable[[nn.Module, Tensor, Runs], list[Tensor]]
 Losses = Callable[[Sequence[Tensor], Tensor], Tensor]
 Prepare = Callable[[Tensor, torch.Generator], Tensor]
 _EVALUATION_BATCH = 1024
+_WORTH = 0.2  # share of idle samples from which a second forward is cheaper than their backward pass
 
 
 class COLD:
@@ -143,7 +145,7 @@ class COLD:
         draw = self._draw()
         beta = self.queues.beta(self.task)
         weight = beta[draw.owner] * draw.weight
-        alive = self._alive(model, beta)
+        alive = self._alive(model, beta, draw, len(raw))
         if alive is None:
             return self._joint(model, raw, y, draw, weight)
         return self._split(model, raw, y, draw, weight, alive)
@@ -192,12 +194,16 @@ class COLD:
         self._move(draw, replayed)
         return torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight[mask]]))
 
-    def _alive(self, model: nn.Module, beta: Tensor) -> list[bool] | None:
-        """Which past tasks have a weight; None: all of them, or one joint forward is wanted."""
-        if self._idle == "joint" or (self._idle == "auto" and shares_statistics(model)):
+    def _alive(self, model: nn.Module, beta: Tensor, draw: Draw, n: int) -> list[bool] | None:
+        """Which past tasks have a weight; None: all of them, or one joint forward is wanted or cheaper."""
+        auto = self._idle == "auto"
+        # samples that need not be measured cost nothing to leave out
+        enough = _WORTH * (n + len(draw)) if auto and self._needs_measure else 1
+        if self._idle == "joint" or len(draw) < enough or (auto and shares_statistics(model)):
             return None
         alive: list[bool] = (beta > 0).tolist()
-        return None if all(alive) else alive
+        idle = sum(count for k, count in zip(draw.tasks, draw.counts, strict=True) if not alive[k])
+        return alive if idle >= enough else None
 
     @property
     def _needs_measure(self) -> bool:
@@ -221,7 +227,7 @@ class COLD:
     def _memory_only(self, draw: Draw) -> tuple[Tensor, Tensor, Runs]:
         assert self.memory.raw is not None
         runs = [(self._heads[k], count) for k, count in zip(draw.tasks, draw.counts, strict=True)]
-        return self.memory.raw[draw.slots], self.memory.y[draw.slots], runs
+        return self.memory.raw.index_select(0, draw.slots), self.memory.y[draw.slots], runs
 
     def _losses(self, model: nn.Module, raw: Tensor, y: Tensor, runs: Runs, *, stream: str = "augment") -> Tensor:
         x = self._prepare(raw, self._streams.device(stream))

@@ -25,7 +25,7 @@ from coldtheory.store import write_atomically
 
 from .checkpoint import checkpoints, load_latest, remove_checkpoints, save_checkpoint
 from .config import PLACE, RunConfig
-from .data import Benchmark, load_benchmark
+from .data import Benchmark, Part, load_benchmark
 from .diagnostics import Watch
 from .distributed import Group, SharedForward
 from .evaluation import accuracies
@@ -145,6 +145,7 @@ class Trainer:
         self._pending = 0
         self._last_loss = math.nan
         self._resumed_at: int | None = None
+        self._present: tuple[int, Part] | None = None
         steps = [config.epochs * math.ceil(len(t.train) / config.batch_size) for t in self.benchmark.tasks]
         self.steps_of_task, self.steps = steps, sum(steps)
         self.watch = Watch(self.context, self.method, steps) if config.diagnostics else None
@@ -174,21 +175,21 @@ class Trainer:
 
     def _run_task(self) -> None:
         at = self.position
-        task = self.benchmark.tasks[at.task]
+        train = self.training_part()
         if at.epoch == 0 and at.order is None:
             if self.config.reset_optimizer and at.task:
                 self.context.optimizer = make_optimizer(self.config, self.model.parameters())
-            self.method.begin_task(at.task, task.train)
+            self.method.begin_task(at.task, train)
             if self.watch is not None:
                 self._measure(self.watch.begin_task, at.task)
         else:
-            self.method.resume_task(at.task, task.train)
+            self.method.resume_task(at.task, train)
         while at.epoch < self.config.epochs:
             self.train_epoch()
             self.method.end_epoch(at.task, at.epoch)
             at.epoch, at.step, at.order = at.epoch + 1, 0, None
             self._look()
-        self.method.end_task(at.task, task.train)
+        self.method.end_task(at.task, train)
         if self.watch is not None:
             self._measure(self.watch.end_task, at.task)
         self._clock("train_seconds")
@@ -201,8 +202,8 @@ class Trainer:
     def train_epoch(self) -> None:
         """The rest of the present epoch of the present task."""
         at, b = self.position, self.config.batch_size
-        task = self.benchmark.tasks[at.task]
-        part, y, head, number = task.train, task.train.y, task.head, at.task
+        part, head, number = self.training_part(), self.benchmark.tasks[at.task].head, at.task
+        y = part.y
         if at.order is None:
             at.order = torch.randperm(len(part), generator=self.context.streams.cpu("order"))
         order = at.order.to(self.device)
@@ -226,6 +227,16 @@ class Trainer:
                 self._look()
                 self._save()
                 raise Stopped
+
+    def training_part(self) -> Part:
+        """The present task's training samples; permuted pixels are put in place once a task, not in every step."""
+        number = self.position.task
+        if self._present is None or self._present[0] != number:
+            part = self.benchmark.tasks[number].train
+            if part.permutation is not None:
+                part = Part(part.raw(), torch.arange(len(part), device=self.device), part.y)
+            self._present = (number, part)
+        return self._present[1]
 
     def _look(self) -> None:
         """Are the losses of the last steps numbers?"""

@@ -34,7 +34,7 @@ class Part:
 
     def raw(self, rows: Tensor | None = None) -> Tensor:
         """The samples as stored, permuted: (n, C, H, W); all of them, or those at positions `rows` of the part."""
-        x = self.pool[self.index if rows is None else self.index[rows]]
+        x = self.pool.index_select(0, self.index if rows is None else self.index[rows])
         if self.permutation is None:
             return x
         if x.device.type == "cpu":  # numpy's gather along the last axis is several times as fast as torch's

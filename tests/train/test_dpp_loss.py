@@ -172,9 +172,13 @@ class Counting(nn.Module):
         return self.model(x, runs)
 
 
-@pytest.mark.parametrize(("Q", "backward"), [([0.0, 0.0], 20), ([0.0, 1.0], 24), ([2.0, 1.0], 28)])
-def test_an_empty_queue_costs_no_backward_pass(Q, backward):
-    cold, model = make(), network()
+@pytest.mark.parametrize(("Q", "idle", "backward"), [
+    ([0.0, 0.0], "skip", 20), ([0.0, 1.0], "skip", 24), ([2.0, 1.0], "skip", 28),
+    ([0.0, 0.0], "auto", 20), ([0.0, 1.0], "auto", 28),  # 4 samples of 28: a second forward would cost more
+    ([0.0, 0.0], "joint", 28),
+])  # fmt: skip
+def test_an_empty_queue_costs_no_backward_pass(Q, idle, backward):
+    cold, model = make(idle=idle), network()
     trained(cold, model, 2)
     x, y = data(2)
     cold.begin_task(model, x)
