@@ -114,7 +114,7 @@ class RunConfig:
         """
         plain = RunConfig()
         identity = {k: v for k, v in self.as_dict().items() if k not in PLACE and v != getattr(plain, k)}
-        return f"{_safe(self.dataset)}-{self.method}-s{self.seed}-{config_key(identity)[:8]}"
+        return f"{_safe(self.dataset)}-{_safe(self.method)}-s{self.seed}-{config_key(identity)[:8]}"
 
 
 def make_config(*layers: Mapping[str, Any]) -> RunConfig:

@@ -135,6 +135,11 @@ class Memory:
         self._write(slots, raw[there], y[there], task)
         return slots, rows
 
+    def put(self, slots: Tensor, raw: Tensor, y: Tensor, task: int) -> None:
+        """Samples of one task into given slots, for a method with a policy of its own."""
+        self.seen += len(slots)
+        self._write(slots, raw, y, task)
+
     def _reservoir_slots(self, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Sample number n goes to slot n while there is room, then to slot r uniform in 0..n if r < M."""
         number = self.seen + torch.arange(count)

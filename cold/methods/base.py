@@ -8,16 +8,21 @@ defaults; the user sets them with `--option name=value`), and overrides what dif
     step(batch)          the whole update, for methods with another shape of step
     begin_task, end_epoch, end_task, network_for_evaluation, state, load
 
-Classes are found by `find_method`; nothing has to be registered.
+Classes are found by `find_method`; nothing has to be registered. A method of one's own is a file anywhere:
+`--method path/to/file.py`, or `path/to/file.py:Class` where the file holds several.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
+import importlib.util
 import pkgutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar
 
 import torch
@@ -30,6 +35,8 @@ from ..data import Benchmark, Part
 from ..losses import Runs, merged, per_sample_losses
 from ..memory import Draw, Memory
 from ..streams import Streams
+
+Published = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +94,11 @@ class Context:
     def backward(self, loss: Tensor) -> None:
         (loss if self.scaler is None else self.scaler.scale(loss)).backward()  # type: ignore[no-untyped-call]
 
+    def unscale(self) -> None:
+        """Gradients in their own size again, for a method that changes them; `update` knows that it was done."""
+        if self.scaler is not None:
+            self.scaler.unscale_(self.optimizer)
+
     def update(self) -> None:
         if self.scaler is None:
             self.optimizer.step()
@@ -100,7 +112,13 @@ class Method:
 
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""  #: as tables print it
-    paper: ClassVar[str] = ""  #: authors, year, venue
+    paper: ClassVar[str] = ""  #: authors, year, title
+    settings: ClassVar[tuple[str, ...]] = ("task", "domain", "class")  #: kinds of streams it was made for
+    #: operations a batch and numbers stored beside the model, in the letters of the paper's complexity table: batch b,
+    #: memory batch m, past tasks t, weights d, a sample's pass C and size p, memory M, classes n_c, data N
+    cost: ClassVar[str] = "b*C"
+    storage: ClassVar[str] = "0"
+    published: ClassVar[Published] = {}  #: benchmark -> settings of the method's own paper
     uses_memory: ClassVar[bool] = False
     over_processes: ClassVar[bool] = False  #: see `cold.distributed`; not inherited
 
@@ -189,11 +207,18 @@ def with_memory(batch: Batch, memory: Memory, draw: Draw, heads: list[int]) -> t
     """Samples, labels and pieces of a joint batch."""
     assert memory.raw is not None
     runs = [(batch.head, len(batch.raw)), *((heads[k], n) for k, n in zip(draw.tasks, draw.counts, strict=True))]
-    return torch.cat([batch.raw, memory.raw[draw.slots]]), torch.cat([batch.y, memory.y[draw.slots]]), runs
+    return (
+        torch.cat([batch.raw, memory.raw.index_select(0, draw.slots)]),
+        torch.cat([batch.y, memory.y[draw.slots]]),
+        runs,
+    )
 
 
 def find_method(name: str) -> type[Method]:
-    """The class of a method by its name."""
+    """The class of a method by its name, or by its file: FILE.py or FILE.py:Class."""
+    path, _, chosen = name.partition(".py:") if ".py:" in name else (name, "", "")
+    if chosen or name.endswith(".py"):
+        return _from_file(Path(f"{path}.py" if chosen else path).expanduser(), chosen)
     known = {method.name: method for method in all_methods()}
     if name not in known:
         raise unknown_name("method", name, known)
@@ -205,12 +230,37 @@ def all_methods() -> Iterator[type[Method]]:
     import cold.methods as package  # noqa: PLC0415  (this module is part of it)
 
     for info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
-        for value in vars(module).values():
-            if not (isinstance(value, type) and issubclass(value, Method)):
-                continue
-            if value.name and value.__module__ == module.__name__:
-                yield value
+        yield from _methods_in(importlib.import_module(f"{package.__name__}.{info.name}"))
+
+
+def _methods_in(module: ModuleType) -> Iterator[type[Method]]:
+    for value in vars(module).values():
+        if not (isinstance(value, type) and issubclass(value, Method)):
+            continue
+        if value.name and value.__module__ == module.__name__:
+            yield value
+
+
+def _from_file(path: Path, chosen: str) -> type[Method]:
+    module_name = f"cold_method_{path.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise ColdError(f"no method file {path}; give the path of a Python file with a class derived from Method")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module  # dataclasses look their module up by name
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ColdError(f"cannot load the method file {path}: {type(error).__name__}: {error}") from None
+    found = {method.__name__: method for method in _methods_in(module)}
+    if chosen and chosen not in found:
+        raise unknown_name(f"method in {path}", chosen, found)
+    if not chosen and len(found) != 1:
+        held = ", ".join(found) or "none"
+        raise ColdError(
+            f"{path} must hold one class derived from Method with a name, it holds {held}; name one: :Class"
+        )
+    return found[chosen] if chosen else next(iter(found.values()))
 
 
 def _options(method: type[Method], given: Mapping[str, Any]) -> Any:
@@ -226,3 +276,16 @@ def _options(method: type[Method], given: Mapping[str, Any]) -> Any:
         ):
             raise ColdError(f"option {name} of {method.name} is a number such as {default}, got {value!r}")
     return method.Options(**given)
+
+
+def check_options(options: Any, *, positive: tuple[str, ...] = (), nonnegative: tuple[str, ...] = ()) -> None:
+    """Options that must be > 0, and those that must be >= 0."""
+    for name in (*positive, *nonnegative):
+        value = getattr(options, name)
+        if value < 0 or (name in positive and value == 0):
+            raise ColdError(f"option {name} must be {'>' if name in positive else '>='} 0, got {value}")
+
+
+def check_choice(options: Any, name: str, known: tuple[str, ...]) -> None:
+    if getattr(options, name) not in known:
+        raise unknown_name(f"value of option {name}", getattr(options, name), known)

@@ -18,6 +18,8 @@ class Cold(Method):
     name = "cold"
     title = "COLD"
     paper = "Theoretical Foundations of Continual Learning via Drift-Plus-Penalty, Case 1"
+    cost = "(b + m)*C"
+    storage = "M*p + t"
     uses_memory = True
     over_processes = True
     best_model: ClassVar[bool] = False
@@ -80,5 +82,7 @@ class ColdOracle(Cold):
     name = "cold-oracle"
     title = "COLD-ORACLE"
     paper = "Theoretical Foundations of Continual Learning via Drift-Plus-Penalty, Case 2"
+    cost = "(b + m)*C"
+    storage = "M*p + t*d + t"
     over_processes = True
     best_model = True

@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
+import torch
 from torch import Tensor
 
-from ..data import Part
-from .base import Batch, Context, Method
+from .base import Batch, Published, check_options
+from .replay import ONLINE, Replay
 
 
-class ER(Method):
-    """theta <- theta - eta grad CE(B u M). The memory batch is the one COLD draws: same samples, same random stream."""
+class ER(Replay):
+    """theta <- theta - eta grad CE(B u M). The memory batch is the one COLD draws: same samples, same random stream.
+
+    With a replay weight w other than 1, memory samples count w times as much as those of the batch:
+    (sum of losses over B + w * sum over M) / (b + w * m). It is the control for COLD: a weight of the past that
+    does not adapt.
+    """
 
     name = "er"
     title = "ER"
     paper = "Chaudhry et al. 2019, On Tiny Episodic Memories in Continual Learning"
-    uses_memory = True
     over_processes = True
+    published: ClassVar[Published] = {
+        "pmnist": {**ONLINE, "lr": 0.2, "batch_size": 128, "memory_batch": 128},
+        "split-cifar10": {**ONLINE, "lr": 0.1, "batch_size": 32, "memory_batch": 32},
+        "split-cifar100": {**ONLINE, "lr": 0.1, "batch_size": 32, "memory_batch": 32},
+    }
 
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self.memory = context.new_memory()
+    @dataclass(frozen=True)
+    class Options(Replay.Options):
+        replay_weight: float = 1.0
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            check_options(self, nonnegative=("replay_weight",))
 
     def loss(self, batch: Batch) -> Tensor:
-        if not batch.task:
+        draw = self.sample(batch)
+        if draw is None:
             return self.batch_losses(batch).mean()
-        return self.losses_with_memory(batch, self.memory, self.draw(self.memory, batch.task)).mean()
-
-    def end_task(self, task: int, train: Part) -> None:
-        self.memory.add_task(train, task, self.context.streams.cpu("memory"))
-
-    def state(self) -> dict[str, Any]:
-        return {"memory": self.memory.state()}
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        self.memory.load(state["memory"])
+        losses = self.losses_with_memory(batch, self.memory, draw)
+        weight = self.options.replay_weight
+        if weight == 1:
+            return losses.mean()
+        weights = losses.new_full((len(losses),), weight)
+        weights[: len(batch.raw)] = 1.0
+        return torch.dot(losses, weights / weights.sum())

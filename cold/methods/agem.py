@@ -1,0 +1,50 @@
+"""A-GEM: no step that raises the loss of a memory batch, to first order."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from torch import Tensor
+
+from ..memory import Draw
+from .base import Batch, Published
+from .gradients import Gradient, assign, combined, dot, gradient, present, weights_of
+from .replay import ONLINE, Replay
+
+
+class AGEM(Replay):
+    """g = grad CE(B), r = grad CE(M). If g.r < 0 step along g - (g.r / r.r) r, else along g.
+
+    M is drawn from all past tasks together in the paper: `--replay mixed --memory-batch 256`.
+    """
+
+    name = "agem"
+    title = "A-GEM"
+    paper = "Chaudhry et al. 2019, Efficient Lifelong Learning with A-GEM"
+    cost = "(b + m)*C + d"
+    published: ClassVar[Published] = {
+        "pmnist": {**ONLINE, "lr": 1e-3, "batch_size": 10, "epochs": 1, "memory_batch": 256},
+        "split-cifar100": {**ONLINE, "lr": 0.1, "batch_size": 16, "epochs": 1, "memory_batch": 256},
+    }
+
+    _draw: Draw | None = None
+
+    def loss(self, batch: Batch) -> Tensor:
+        self._draw = self.sample(batch)
+        return self.batch_losses(batch).mean()
+
+    def adjust_gradients(self) -> None:
+        if self._draw is None:
+            return
+        self.context.unscale()
+        weights = weights_of(self.model)
+        reference = gradient(self.memory_loss(self._draw), weights)
+        assign(weights, projected(present(weights), reference))
+
+
+def projected(g: Gradient, r: Gradient) -> Gradient:
+    """The nearest vector to g whose inner product with r is not negative."""
+    product = dot(g, r)
+    if product >= 0:
+        return g
+    return combined(1.0, g, -product / dot(r, r), r)

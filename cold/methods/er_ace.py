@@ -1,0 +1,68 @@
+"""ER-ACE: the batch does not push down classes that it does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from .base import Batch, Context, Published
+from .replay import ONLINE, Replay, cross_entropy
+
+_MASKED = -1e9
+
+
+class ERACE(Replay):
+    """CE(B) with the logits of classes that were seen before but are not in B masked, plus CE(M) in full.
+
+    Classes are those of the batch's head; with a head a task, few batches lack one. Classes not yet seen stay in.
+
+    always : mask in the first task too (where task boundaries are not known); by default from the second task on
+    """
+
+    name = "er-ace"
+    title = "ER-ACE"
+    paper = "Caccia et al. 2022, New Insights on Reducing Abrupt Representation Change in Online Continual Learning"
+    settings = ("task", "class")
+    cost = "(b + m)*C + b*n_c"
+    published: ClassVar[Published] = {
+        "split-cifar10": {**ONLINE, "lr": 0.1, "batch_size": 10, "epochs": 1, "memory_batch": 10}
+    }
+
+    @dataclass(frozen=True)
+    class Options(Replay.Options):
+        always: bool = False
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.seen = torch.zeros(
+            len(context.benchmark.head_widths), self.widest, dtype=torch.bool, device=context.device
+        )
+
+    def loss(self, batch: Batch) -> Tensor:
+        present = torch.zeros(self.widest, dtype=torch.bool, device=batch.y.device)
+        present[batch.y] = True
+        absent = self.seen[batch.head] & ~present
+        self.seen[batch.head] |= present
+        draw = self.sample(batch)
+        if draw is None:
+            x = self.context.training_inputs(batch.raw)
+            logits = self.context.forward(self.model, x, [(batch.head, len(batch.raw))])[0]
+            return cross_entropy(self._masked(logits, absent, batch), batch.y)
+        (now, y), past = self.logits(self.company(batch, draw))
+        return cross_entropy(self._masked(now, absent, batch), y) + cross_entropy(*past)
+
+    def _masked(self, logits: Tensor, absent: Tensor, batch: Batch) -> Tensor:
+        if not (batch.task or self.options.always):
+            return logits
+        return logits.masked_fill(absent[: logits.shape[1]], _MASKED)
+
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "seen": self.seen}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        super().load(state)
+        self.seen = state["seen"].to(self.context.device)

@@ -1,0 +1,107 @@
+"""EWC and online EWC: weights that mattered are held where they were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from ..data import Part
+from .base import Context, Method, Published, check_choice, check_options
+from .fisher import diagonal_fisher
+
+
+class EWC(Method):
+    """CE(B) + strength * sum over past tasks k of F_k (theta - theta_k)^2, F_k measured at the end of task k.
+
+    The sum is one quadratic: its curvature is the sum of the F_k and its centre the mean of the theta_k
+    weighted by them. Two vectors are kept, however many tasks there were. The penalty's gradient is added after the
+    backward pass; the loss that is shown is CE(B).
+
+    fisher : "weighted" by p(y | x), for which the usual strengths hold; or "empirical", without this factor
+    """
+
+    name = "ewc"
+    title = "EWC"
+    paper = "Kirkpatrick et al. 2017, Overcoming catastrophic forgetting in neural networks"
+    cost = "b*C + d"
+    storage = "2*d"
+    published: ClassVar[Published] = {
+        "pmnist": {"optimizer": "sgdm", "momentum": 0.0, "options": {"strength": 0.7}},
+        "split-mnist": {"optimizer": "sgdm", "momentum": 0.0, "options": {"strength": 90.0}},
+        "split-cifar10": {"optimizer": "sgdm", "momentum": 0.0, "options": {"strength": 10.0}},
+        "split-tinyimagenet": {"optimizer": "sgdm", "momentum": 0.0, "options": {"strength": 25.0}},
+    }
+
+    @dataclass(frozen=True)
+    class Options:
+        strength: float = 0.7
+        fisher: str = "weighted"
+
+        def __post_init__(self) -> None:
+            check_options(self, nonnegative=("strength",))
+            check_choice(self, "fisher", ("weighted", "empirical"))
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.importance: list[Tensor] = []  #: F, one tensor a parameter; empty during the first task
+        self.centre: list[Tensor] = []
+
+    @torch.no_grad()
+    def adjust_gradients(self) -> None:
+        if not self.importance:
+            return
+        self.context.unscale()
+        # A head that takes no part has not moved since its own task: its penalty is 0.
+        moving = [triple for triple in zip(self.model.parameters(), self.importance, self.centre, strict=True)
+                  if triple[0].grad is not None]  # fmt: skip
+        weights, importance, centre = (list(column) for column in zip(*moving, strict=True))
+        away = torch._foreach_sub(weights, centre)
+        slopes = [weight.grad for weight in weights]
+        torch._foreach_addcmul_(slopes, importance, away, value=2 * self.options.strength)
+
+    def end_task(self, task: int, train: Part) -> None:
+        weighted = self.options.fisher == "weighted"
+        new = diagonal_fisher(self.model, train, self.context.heads[task], self.context.inputs, weighted=weighted)
+        weights = [p.detach().clone() for p in self.model.parameters()]
+        if not self.importance:
+            self.importance, self.centre = new, weights
+        else:
+            self.consolidate(new, weights)
+
+    def consolidate(self, new: list[Tensor], weights: list[Tensor]) -> None:
+        """One more quadratic, in place of two."""
+        total = torch._foreach_add(self.importance, new)
+        share = [torch.where(s > 0, n / s, 1.0) for n, s in zip(new, total, strict=True)]
+        self.centre = [torch.lerp(c, w, s) for c, w, s in zip(self.centre, weights, share, strict=True)]
+        self.importance = list(total)
+
+    def state(self) -> dict[str, Any]:
+        return {"importance": self.importance, "centre": self.centre}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        self.importance = [value.to(self.context.device) for value in state["importance"]]
+        self.centre = [value.to(self.context.device) for value in state["centre"]]
+
+
+class OnlineEWC(EWC):
+    """F <- decay * F + F_new, theta* <- theta at the end of every task; penalty strength * sum F (theta - theta*)^2."""
+
+    name = "ewc-online"
+    title = "online EWC"
+    paper = "Schwarz et al. 2018, Progress & Compress"
+
+    @dataclass(frozen=True)
+    class Options(EWC.Options):
+        decay: float = 1.0
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            check_options(self, nonnegative=("decay",))
+
+    def consolidate(self, new: list[Tensor], weights: list[Tensor]) -> None:
+        self.importance = [self.options.decay * old + more for old, more in zip(self.importance, new, strict=True)]
+        self.centre = weights

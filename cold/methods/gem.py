@@ -1,0 +1,95 @@
+"""GEM: no step that raises the memory loss of any past task, to first order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+from torch import Tensor
+
+from ..memory import Draw
+from .base import Batch, Published, check_options
+from .gradients import assign, flat, gradient, present, shaped, weights_of
+from .replay import PLAIN_SGD, Replay
+
+_RIDGE = 1e-3
+
+
+class GEM(Replay):
+    """g = grad CE(B), g_k = gradient on task k's memory. If some g.g_k < 0, step along g + G^T v with
+
+        v = argmin 1/2 v^T (G G^T + 1e-3 I) v + (G g)^T v   over v >= margin,   rows of G: the g_k.
+
+    samples : memory samples a step, of each past task or (`--replay mixed`) in all; 0: all there are, as in the paper
+    """
+
+    name = "gem"
+    title = "GEM"
+    paper = "Lopez-Paz and Ranzato 2017, Gradient Episodic Memory for Continual Learning"
+    cost = "b*C + M*C + t**2*d"
+    published: ClassVar[Published] = {
+        name: {**PLAIN_SGD, "lr": 0.1, "batch_size": 10, "epochs": 1} for name in ("pmnist", "split-cifar100")
+    }
+
+    @dataclass(frozen=True)
+    class Options(Replay.Options):
+        margin: float = 0.5
+        samples: int = 0
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            check_options(self, nonnegative=("margin", "samples"))
+
+    _past = 0
+
+    def loss(self, batch: Batch) -> Tensor:
+        self._past = min(batch.task, self.memory.past)  # the present task is no constraint
+        return self.batch_losses(batch).mean()
+
+    def adjust_gradients(self) -> None:
+        if not self._past:
+            return
+        self.context.unscale()
+        weights = weights_of(self.model)
+        own = present(weights)
+        past = [gradient(self.memory_loss(draw), weights) for draw in self._draws()]
+        g, rows = flat(own, weights), torch.stack([flat(part, weights) for part in past])
+        if bool((rows @ g < 0).any()):
+            assign(weights, shaped(projected(g, rows, self.options.margin), weights, [own, *past]))
+
+    def _draws(self) -> list[Draw]:
+        """One a past task with samples."""
+        if self.options.samples:
+            return by_task(self.draw(self.memory, self._past, self.options.samples))
+        return [part for draw in self.memory.pieces(self.memory.size, self._past) for part in by_task(draw)]
+
+
+def by_task(draw: Draw) -> list[Draw]:
+    """One draw a task."""
+    parts = zip(*(torch.split(column, draw.counts) for column in (draw.slots, draw.weight, draw.owner)), strict=True)
+    return [
+        Draw(slots, [task], [len(slots)], weight, owner)
+        for task, (slots, weight, owner) in zip(draw.tasks, parts, strict=True)
+    ]
+
+
+def projected(g: Tensor, rows: Tensor, margin: float) -> Tensor:
+    """g (d,) moved by a combination of the rows (t, d), see `GEM`."""
+    wide = rows.double()
+    weights = cone_weights((wide @ wide.T).cpu().numpy(), (wide @ g.double()).cpu().numpy(), margin)
+    return g + rows.T @ torch.from_numpy(weights).to(rows)
+
+
+def cone_weights(gram: NDArray[np.float64], slopes: NDArray[np.float64], margin: float) -> NDArray[np.float64]:
+    """argmin 1/2 v^T P v + slopes^T v over v >= margin, P = gram + 1e-3 I, as non-negative least squares.
+
+    With P = R^T R and v = margin + u this is min |R u + R^-T (slopes + P margin)| over u >= 0.
+    """
+    form = gram + _RIDGE * np.eye(len(gram))
+    root = np.linalg.cholesky(form)  # R^T
+    target = -np.linalg.solve(root, slopes + form.sum(axis=1) * margin)
+    return np.asarray(margin + nnls(root.T, target)[0], dtype=np.float64)

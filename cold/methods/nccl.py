@@ -1,0 +1,93 @@
+"""NCCL: step sizes for past and present that keep the forgetting term small."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from ..memory import Draw
+from .base import Batch, Context, Published, check_options
+from .gradients import assign, combined, dot, gradient, present, weights_of
+from .replay import ONLINE, Replay
+
+
+class NCCL(Replay):
+    """theta <- theta - a f - b g with f = grad CE(M), g = grad CE(B), s = f.g and the learning rate alpha:
+
+        s <= 0:  a = alpha (1 - s / |f|^2),  b = alpha
+        s >  0:  a = alpha,                  b = min(alpha (1 - delta), (1 - alpha L) s / (L |g|^2))
+
+    The paper gives no numbers for L and delta. L = 0 stands for 1 / (2 alpha), for which the second form is
+    b = alpha min(1 - delta, s / |g|^2). beta_max > 0 takes the place of alpha (1 - delta).
+    (a f + b g) / alpha goes to the optimiser as a gradient: SGD without momentum makes exactly this step.
+    """
+
+    name = "nccl"
+    title = "NCCL"
+    paper = "Han et al. 2023, On the Convergence of Continual Learning with Adaptive Methods"
+    settings = ("task", "domain")
+    cost = "(b + m)*C + d"
+    published: ClassVar[Published] = {
+        "pmnist": {**ONLINE, "batch_size": 10, "epochs": 1, "memory_batch": 10,
+                   "options": {"fill": "stream", "beta_max": 0.2}},
+        "split-cifar100": {**ONLINE, "lr": 1e-3, "batch_size": 10, "epochs": 1, "memory_batch": 10,
+                           "options": {"fill": "stream", "beta_max": 0.5}},
+    }  # fmt: skip
+
+    @dataclass(frozen=True)
+    class Options(Replay.Options):
+        L: float = 0.0
+        delta: float = 0.01
+        beta_max: float = 0.0
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            check_options(self, nonnegative=("L", "delta", "beta_max"))
+
+    _draw: Draw | None = None
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.forgetting = torch.zeros(len(context.benchmark.tasks), 2, device=context.device)  # sum of Gamma, steps
+
+    def loss(self, batch: Batch) -> Tensor:
+        self.task, self._draw = batch.task, self.sample(batch)
+        return self.batch_losses(batch).mean()
+
+    def adjust_gradients(self) -> None:
+        if self._draw is None:
+            return
+        self.context.unscale()
+        weights = weights_of(self.model)
+        g, f = present(weights), gradient(self.memory_loss(self._draw), weights)
+        alpha, options = self.config.lr, self.options
+        L = options.L or 1 / (2 * alpha)
+        s, ff, gg = dot(f, g), dot(f, f), dot(g, g)
+        limit = options.beta_max or alpha * (1 - options.delta)
+        a, b = step_sizes(s, ff, gg, alpha, L, limit)
+        gamma = 0.5 * b.square() * L * gg - b * (1 - a * L) * s
+        self.forgetting[self.task] += torch.stack([gamma, torch.ones_like(gamma)])
+        assign(weights, combined(a / alpha, f, b / alpha, g))
+
+    def arrays(self) -> dict[str, Tensor]:
+        """nccl_gamma (T,): the mean of the paper's forgetting term over each task's steps."""
+        return {"nccl_gamma": self.forgetting[:, 0] / self.forgetting[:, 1].clamp_min(1)}
+
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "forgetting": self.forgetting}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        super().load(state)
+        self.forgetting = state["forgetting"].to(self.context.device)
+
+
+def step_sizes(s: Tensor, ff: Tensor, gg: Tensor, alpha: float, L: float, limit: float) -> tuple[Tensor, Tensor]:
+    """(a, b) from s = f.g, |f|^2 and |g|^2."""
+    tiny = torch.finfo(s.dtype).tiny
+    best = (1 - alpha * L) * s / (L * gg).clamp_min(tiny)
+    a = torch.where(s > 0, alpha, alpha * (1 - s / ff.clamp_min(tiny)))
+    return a, torch.where(s > 0, best.clamp_max(limit), alpha)

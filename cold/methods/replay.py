@@ -1,0 +1,127 @@
+"""What replay methods share: one memory, one sampler, one forward over the batch and what was drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from coldtheory.errors import ColdError
+
+from ..data import Part
+from ..losses import Runs, joined, merged, per_sample_losses
+from ..memory import Draw
+from .base import Batch, Context, Method, check_choice
+
+#: What most papers do: SGD without momentum; a reservoir that is filled along the stream, draws from all of it.
+PLAIN_SGD: dict[str, Any] = {"optimizer": "sgdm", "momentum": 0.0}
+ONLINE: dict[str, Any] = {
+    **PLAIN_SGD, "memory_policy": "reservoir", "replay": "mixed", "options": {"fill": "stream"},
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Company:
+    """A batch and the samples drawn to go with it; `sizes` says how many rows each of them has."""
+
+    raw: Tensor
+    y: Tensor
+    runs: Runs
+    sizes: list[int]
+
+
+class Replay(Method):
+    """Memory, draws and keeping. Without a name of its own: a ground for methods, not a method."""
+
+    uses_memory = True
+    cost = "(b + m)*C"
+    storage = "M*p"
+
+    @dataclass(frozen=True)
+    class Options:
+        """fill: "task-end" stores samples when a task is done, as `--memory-policy` says; "stream" passes every batch
+        through a reservoir after its step, so that the present task is replayed too (as most papers do)."""
+
+        fill: str = "task-end"
+
+        def __post_init__(self) -> None:
+            check_choice(self, "fill", ("task-end", "stream"))
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.memory = context.new_memory()
+        self.streaming = self.options.fill == "stream"
+        if self.streaming and (self.config.memory_policy != "reservoir" or self.config.replay != "mixed"):
+            raise ColdError("fill=stream needs --memory-policy reservoir and --replay mixed")
+        widths = context.benchmark.head_widths
+        self.widest = max(widths)
+        self.widths = torch.tensor([widths[head] for head in context.heads], device=context.device)  # of each task
+
+    # ---------------------------------------------------------------------------------------------- drawing
+
+    def sample(self, batch: Batch) -> Draw | None:
+        """A replay batch, or None while there is nothing to replay."""
+        if not self.streaming:
+            return self.draw(self.memory, batch.task) if batch.task else None
+        room = len(self.memory)
+        return self.draw(self.memory, batch.task + 1, min(self.config.memory_batch, room)) if room else None
+
+    def company(self, batch: Batch | None, *draws: Draw) -> Company:
+        """The batch (if any) and the drawn samples, in this order, each through its own task's head."""
+        heads, stored = self.context.heads, self.memory.raw
+        raw, y, runs = ([], [], []) if batch is None else ([batch.raw], [batch.y], [(batch.head, len(batch.raw))])
+        for draw in draws:
+            assert stored is not None
+            raw.append(stored[draw.slots])
+            y.append(self.memory.y[draw.slots])
+            runs += [(heads[k], n) for k, n in zip(draw.tasks, draw.counts, strict=True)]
+        return Company(torch.cat(raw), torch.cat(y), runs, [len(part) for part in y])
+
+    def logits(self, company: Company) -> list[tuple[Tensor, Tensor]]:
+        """(logits, labels) of the batch and of each draw, from one forward; -inf where a head has no such class."""
+        x = self.context.training_inputs(company.raw)
+        return apart(self.context.forward(self.model, x, merged(company.runs)), company)
+
+    def memory_loss(self, draw: Draw) -> Tensor:
+        """The mean cross-entropy of drawn samples alone."""
+        company = self.company(None, draw)
+        return self.losses(company.raw, company.y, company.runs).mean()
+
+    # ---------------------------------------------------------------------------------------------- keeping
+
+    def step(self, batch: Batch) -> Tensor:
+        loss = super().step(batch)
+        self.after_step(batch)
+        return loss
+
+    def after_step(self, batch: Batch) -> None:
+        if self.streaming:
+            generator = self.context.streams.cpu("memory")
+            self.kept(*self.memory.observe(batch.raw, batch.y, batch.task, generator))
+
+    def end_task(self, task: int, train: Part) -> None:
+        if not self.streaming:
+            self.kept(self.memory.add_task(train, task, self.context.streams.cpu("memory")), None)
+
+    def kept(self, slots: Tensor, rows: Tensor | None) -> None:
+        """Slots that were just written: with rows of the step's batch, or (None) with samples of a finished task."""
+
+    def state(self) -> dict[str, Any]:
+        return {"memory": self.memory.state()}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        self.memory.load(state["memory"])
+
+
+def apart(logits: Sequence[Tensor], company: Company) -> list[tuple[Tensor, Tensor]]:
+    """Logits of runs as (logits, labels) of the batch and of each draw."""
+    joint = joined(logits)
+    return list(zip(torch.split(joint, company.sizes), torch.split(company.y, company.sizes), strict=True))
+
+
+def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
+    """The mean cross-entropy."""
+    return per_sample_losses([logits], y).mean()
