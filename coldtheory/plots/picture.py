@@ -31,6 +31,8 @@ def draw(tables: Mapping[str, Table]) -> Figure:
     mean.tick_params(labelbottom=False)
     for ax in (ideal, paths):
         _scene(ax, table)
+        ax.set_xlabel("first coordinate of the model")
+    ideal.set_ylabel("second coordinate")
     _ideal(ideal, table)
     _paths(paths, table)
     _series((mean, queue), table)
@@ -109,7 +111,7 @@ def _series(axes: Sequence[Axes], table: Table) -> None:
     end = float(table.where(what="off")["t"].max())
     mean_ax.annotate(r"$\delta$", (end, delta), xytext=(0, -2), textcoords="offset points", va="top", fontsize=7)
     mean_ax.set_ylim(0.55, 1.3)
-    mean_ax.set_title("loss on task 1, running mean")
+    mean_ax.set_title("running loss on task 1")
     mean_ax.set_ylabel(r"mean of $\Phi_1$")
     queue_ax.set(xlabel="task t", ylabel=r"$Q_1[t]$")
     queue_ax.set_title("queue of task 1")

@@ -35,8 +35,10 @@ def draw(tables: Mapping[str, Table]) -> Figure:
                 words = f"V = {V[at]:.0f}"
                 note = ax.annotate(words, (x[at], y[at]), xytext=(3, 4), textcoords="offset points", fontsize=6)
                 note.set_in_layout(False)
-        ax.margins(x=0.14)
+        ends = np.nanmin(x), np.nanmax(x)
+        room = (ends[1] / ends[0]) ** 0.4  # for the last note, inside the panel
         s.loglog(ax, s.QUEUE, s.GRADIENT)
+        ax.set_xlim(ends[0] / room**0.15, ends[1] * room)
         ax.set_title(s.REGIME_NAME[regime])
     for ax in axes[0, 1:]:
         ax.set_ylabel("")

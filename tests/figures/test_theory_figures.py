@@ -51,11 +51,16 @@ def test_files_and_origin(drawn, id_):
 
 
 def test_plotting_simulates_nothing_and_gives_the_same_bytes(call, stored, drawn, tmp_path, no_simulation):
-    done = call("plot", "all", "--out", stored, "--to", tmp_path, "--json")
+    done = call("plot", "all", "--out", stored, "--to", tmp_path, "--format", "png", "--json")
     assert done.exit_code == 0, done.output
     assert [entry["id"] for entry in json.loads(done.stdout)["drawn"]] == IDS
     for path in sorted(tmp_path.iterdir()):
         assert path.read_bytes() == (drawn / path.name).read_bytes(), path.name
+
+
+def test_same_pdf_twice(call, stored, drawn, tmp_path):
+    assert call("plot", "tradeoff", "--out", stored, "--to", tmp_path, "--format", "pdf").exit_code == 0
+    assert (tmp_path / "tradeoff.pdf").read_bytes() == (drawn / "tradeoff.pdf").read_bytes()
 
 
 def test_readme_as_the_report_reads_it(drawn):
@@ -197,7 +202,7 @@ def test_check_tells_what_no_longer_matches(call, drawn, tmp_path):
     about.write_text(json.dumps(record))
     numbers = call("plot", "picture", "--check", "--to", folder)
     assert numbers.exit_code == 1
-    assert "the code now gives other numbers: x in row" in numbers.stdout
+    assert "the code now gives other numbers: y in row" in numbers.stdout
 
     record["data"]["picture"]["key"] = "other"
     about.write_text(json.dumps(record))
