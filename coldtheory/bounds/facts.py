@@ -135,8 +135,8 @@ class Facts:
 
     @cached_property
     def largest_loss(self) -> Array:
-        """max_{t,k} hatPhi_k(x_t), the size of numbers whose differences enter the queues, (...)."""
-        return np.asarray(np.abs(self.hat).max(axis=(-2, -1)))
+        """max hatPhi_k(x_t) over t >= 1 and k < T, the size of numbers whose differences enter the queues, (...)."""
+        return np.asarray(np.abs(self.hat[..., 1:, :-1]).max(axis=(-2, -1), initial=0.0))
 
     @cached_property
     def loss_floor(self) -> Array:

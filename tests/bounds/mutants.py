@@ -9,6 +9,16 @@ import numpy as np
 
 from coldtheory.bounds import Bound
 
+# Terms that are never positive, with the reason. Dropping, negating, halving or shifting such a term only raises the
+# right side, so that mutant follows from the bound itself; doubling it is what must not go unnoticed.
+NEVER_POSITIVE = {
+    "relief": "minus a non-negative margin (delta, or delta - delta') times a sum of queues",
+    "ageing": "minus Lyap[t-1]/(t-1), a sum of squares",
+    "last Lyapunov": "minus Lyap[T], a sum of squares",
+    "last loss": "minus Phi_T(x_T), a non-negative loss",
+    "clipped": "minus a sum of squares",
+}
+
 
 @dataclass(frozen=True)
 class Mutation:
@@ -19,6 +29,10 @@ class Mutation:
 
     def __str__(self) -> str:
         return f"{self.kind} {self.term}"
+
+    @property
+    def loosens(self) -> bool:
+        return self.term in NEVER_POSITIVE and self.kind != "double"
 
     def apply(self, bound: Bound) -> Bound:
         value = np.asarray(bound.terms[self.term])
@@ -33,9 +47,11 @@ class Mutation:
 
 
 def mutations(bound: Bound) -> Iterator[Mutation]:
-    """All mutations of a record."""
+    """All mutations of a record; halving is for bounds that claim to be tight."""
     for term in bound.terms:
-        yield from (Mutation(term, kind) for kind in ("drop", "negate", "double"))
+        yield from (Mutation(term, kind) for kind in ("drop", "negate"))
+        if term in NEVER_POSITIVE:
+            yield Mutation(term, "double")
         if bound.kind == "tight":
             yield Mutation(term, "halve")
         if term in bound.series:

@@ -1,0 +1,47 @@
+"""Cold searches that find, and shrink, a violation of statements that are false as printed.
+
+Where random search almost never succeeds (Theorems 1 and 3 with sum weights) the stored instance is the test: see
+tests/bounds/test_counterexamples.py.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, Phase, find, settings
+from worlds import World, batch, worlds
+
+from coldtheory.bounds import evaluate
+
+SEARCH = settings(
+    max_examples=3000,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate, Phase.shrink],
+    suppress_health_check=list(HealthCheck),
+)
+# Statement and form; what is fixed; the number of tasks below which the printed form is true. Shrinking gets near it.
+MEMORY = {"pattern": "constant", "memory": 3.0, "noise": 0.0, "d": 1, "hessians": "identity", "solver": "gd"}
+FALSE = {
+    "lemma1-printed": ("lemma1", "printed", {}, 3),
+    "lemma2-printed": ("lemma2", "printed", {"weights": "sum"}, 3),
+    "lemma_gap-printed": ("lemma_gap", "printed", {}, 1),
+    "lemma_dpp-printed": ("lemma_dpp", "printed", {"weights": "sum", "solver": "prescribed"}, 3),
+    "thm4-printed": ("thm4", "printed", MEMORY, 3),
+    "cor2_queue-printed": ("cor2_queue", "printed", MEMORY, 3),
+    "constraint-printed": ("constraint", "printed", {"reference": "previous"}, 3),
+    "constraint-printed_index": ("constraint", "printed_index", {"reference": "previous"}, 2),
+}
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_search_finds_and_shrinks_a_violation(name: str) -> None:
+    id_, form, fixed, smallest = FALSE[name]
+
+    def broken(world: World) -> bool:
+        return bool(evaluate(id_, form, batch(world)[0]).violated.any())
+
+    found = find(worlds(id_, **fixed), broken, settings=SEARCH, random=Random(0))
+    assert broken(found)
+    assert smallest <= found.T <= 8
