@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +14,9 @@ from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
+from ..errors import ColdError
+from ..provenance import provenance
+from ..report.outcomes import Outcomes, code_digest, place, store_outcomes
 from .options import JsonOption
 
 if TYPE_CHECKING:
@@ -36,6 +40,9 @@ def check(
         str | None, typer.Option("--only", help="An id (with its readings), a label of the paper, or how ids begin.")
     ] = None,
     explain: Annotated[str | None, typer.Option("--explain", help="Explain a claim instead of checking.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Keep the verdicts of all claims in this results folder, for 'report'.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check every claim of the paper; exit 1 if one changes from its recorded verdict.
@@ -48,9 +55,15 @@ def check(
         found = find_claims(explain)
         _explain([c for c in found if c.id == explain] or found, as_json)
         return
+    if only is not None and out is not None:
+        raise ColdError("--out keeps the verdicts of all claims: leave --only out")
     claims = all_claims() if only is None else find_claims(only)
+    origin, code = provenance(), code_digest()  # now: the files may change while the checks run
     bar = Console(stderr=True)
     outcomes = [run_claim(c) for c in track(claims, "checking", console=bar, transient=True)]
+    if out is not None:
+        rows = tuple({"explain": outcome.claim.explain, **outcome.as_json()} for outcome in outcomes)
+        store_outcomes(Outcomes(rows, origin, code), place(out))
     if as_json:
         typer.echo(json.dumps([outcome.as_json() for outcome in outcomes]))
     else:

@@ -9,6 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from coldtheory.cli import app
+from coldtheory.report import read_outcomes
+from coldtheory.report.outcomes import place
 from paper_checks import _evidence, base
 
 
@@ -115,3 +117,15 @@ def test_a_changed_check_is_exit_code_1(monkeypatch):
     assert outcome["verdict"] == "false"
     assert outcome["changed"]
     assert outcome["margin"] == pytest.approx(-0.1)
+
+
+def test_verdicts_are_kept_for_the_report(monkeypatch, tmp_path):
+    few = base.find_claims("tab-oracle-highest")
+    monkeypatch.setattr(base, "all_claims", lambda: few)
+    assert call("check", "--out", str(tmp_path)).exit_code == 0
+    kept = read_outcomes(place(tmp_path))
+    assert [row["id"] for row in kept.rows] == ["tab-oracle-highest"]
+    assert kept.current
+    refused = call("check", "--only", "thm3", "--out", str(tmp_path))
+    assert refused.exit_code == 2
+    assert "leave --only out" in refused.stderr
