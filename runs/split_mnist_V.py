@@ -1,6 +1,6 @@
 """The runs behind the figure Average_gradient_vs_V: COLD on Split-MNIST over V, LOW and HIGH, three seeds.
 
-    COLD_DATA=<data root> python runs/split_mnist_V.py [--heads task|shared]
+    COLD_DATA=<data root> PYTHONPATH=. python runs/split_mnist_V.py [--heads task|shared]
 
 Finished runs are left alone, so that a stopped study goes on where it was. Weights are not kept. Each run is also
 `cold run` with the settings below as flags, and has the same run id.
@@ -17,10 +17,12 @@ import argparse
 import time
 from pathlib import Path
 
+import cold
 from cold.config import make_config
 from cold.data import load_benchmark
 from cold.results import MODEL, RESULT
 from cold.trainer import Trainer
+from coldtheory.errors import ColdError
 
 V = (1, 3, 10, 30, 100, 300, 1000)
 SEEDS = (0, 1, 2)
@@ -35,6 +37,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--heads", choices=("task", "shared"), default="task")
     heads = parser.parse_args().heads
+    root, used = Path(__file__).resolve().parents[1], Path(cold.__file__).resolve().parents[1]
+    if used != root:  # an installed copy from elsewhere would be recorded as this commit's work
+        raise ColdError(f"cold is imported from {used}, this script belongs to {root}; set PYTHONPATH={root}")
     out = Path(__file__).parent / ("split-mnist-V" if heads == "task" else "split-mnist-V-shared-head")
     options = {} if heads == "task" else {"heads": "shared"}
     for seed in SEEDS:
