@@ -23,11 +23,29 @@ Ten lines put queues, memory and the drift-plus-penalty loss into an ordinary Py
 True
 """
 
-from .config import RunConfig, make_config
-from .dpp import COLD
-from .memory import Memory
-from .queues import VirtualQueues
-from .results import Result, read_result
-from .trainer import Trainer
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .config import RunConfig, make_config
+    from .dpp import COLD
+    from .memory import Memory
+    from .queues import VirtualQueues
+    from .results import Result, read_result
+    from .trainer import Trainer
 
 __all__ = ["COLD", "Memory", "Result", "RunConfig", "Trainer", "VirtualQueues", "make_config", "read_result"]
+
+_HOME = {
+    "COLD": "dpp", "Memory": "memory", "Result": "results", "RunConfig": "config", "Trainer": "trainer",
+    "VirtualQueues": "queues", "make_config": "config", "read_result": "results",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Loaded when asked for: figures of training runs are drawn without torch."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOME[name]}", __name__), name)

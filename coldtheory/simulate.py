@@ -38,7 +38,7 @@ class Run:
 
     >>> run = simulate([[0.0], [1.0], [3.0]], V=1.0, delta=0.0, solver="exact")
     >>> run.w[:, 0]                                     # x_0 .. x_3
-    array([0. , 0. , 1. , 2.6])
+    array([0. , 0. , 1. , 2.4])
     >>> run.Q[2, 0]                                     # Q_1[2] = 1/2 (x_2 - a_1)^2 - 1/2 (x_1 - a_1)^2
     np.float64(0.5)
     """

@@ -74,7 +74,7 @@ class Prescribed:
         """What Theorem 4 asks of V (Phi_1(x_1) - Phi_T(x_T) + T D) for these queues, with the ageing term kept.
 
         >>> round(Prescribed({(1, 2): 0.2, (1, 3): 0.0, (2, 3): 0.0}).loss_needed, 6)
-        -0.005
+        0.005
         """
         steps = self.path.steps()
         aged = sum(s.lyapunov_before / s.K for s in steps.values())
