@@ -37,7 +37,12 @@ class Adaptors(nn.Module):
 
     def forward(self, logits: Sequence[Tensor]) -> list[Tensor]:
         """What is added to the logits, run by run; the logits themselves count as constants."""
-        return [self.of_width[str(h.shape[1])](functional.softmax(h.detach().float(), dim=1)) for h in logits]
+        return [self._of(h) for h in logits]
+
+    def _of(self, h: Tensor) -> Tensor:
+        layers: Any = self.of_width[str(h.shape[1])]
+        shift: Tensor = layers(functional.softmax(h.detach().to(layers[0].weight.dtype), dim=1))
+        return shift
 
 
 def heads_only(model: nn.Module, moved: Weights, x: Tensor, runs: Runs) -> list[Tensor]:

@@ -75,7 +75,7 @@ class Replay(Method):
         raw, y, runs = ([], [], []) if batch is None else ([batch.raw], [batch.y], [(batch.head, len(batch.raw))])
         for draw in draws:
             assert stored is not None
-            raw.append(stored[draw.slots])
+            raw.append(stored.index_select(0, draw.slots))
             y.append(self.memory.y[draw.slots])
             runs += [(heads[k], n) for k, n in zip(draw.tasks, draw.counts, strict=True)]
         return Company(torch.cat(raw), torch.cat(y), runs, [len(part) for part in y])

@@ -1,0 +1,141 @@
+"""`cold methods`: what there is, what it costs, and whether that is so."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from paper_checks.tables import Complexity, paper
+
+from ..methods import Method, all_methods, find_method
+from .show import JsonOption
+
+_LETTERS = (
+    "b batch, m replayed samples a step, t past tasks, d weights, C a sample's gradient, M memory, p a sample's size, "
+    "n_c classes, N all samples; k, k', E as the methods' papers name their inner steps"
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("methods")(methods)
+
+
+def methods(
+    method: Annotated[list[str] | None, typer.Option(help="Only these; a name, or FILE.py of your own.")] = None,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Also measure time a step, storage and growth with t, in a minute or two.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List the methods: paper, settings, hyper-parameters, cost a batch and storage beside the paper's table.
+
+    Example: [bold]cold methods --method er --method gem --measure[/]
+    """
+    chosen = [find_method(name) for name in method] if method else sorted(all_methods(), key=lambda m: m.name)
+    rows = [described(cls) for cls in chosen]
+    if measure:
+        from .measure import fisher_speed, measured  # noqa: PLC0415  (the trainer, needed here only)
+
+        for row, name in zip(rows, method or [cls.name for cls in chosen], strict=True):
+            row["measured"] = measured(name)
+        plain = measured("finetune")["step_ms"][-1]
+        speed = fisher_speed()
+    if as_json:
+        typer.echo(json.dumps({"methods": rows, **({"fisher": speed} if measure else {})}))
+        return
+    console = Console(highlight=False)
+    _print_rules(console, rows)
+    _print_costs(console, rows)
+    if measure:
+        _print_measured(console, rows, plain)
+        console.print(
+            f"EWC's Fisher on {speed['samples']} samples of MNIST's size: {1e6 * speed['seconds_a_sample']:.0f} us a "
+            f"sample, {speed['ratio']:.0f} times as fast as a loop over samples, largest difference "
+            f"{speed['difference']:.1g} of the largest entry"
+        )
+
+
+def described(cls: type[Method]) -> dict[str, Any]:
+    """What a method declares, with the paper's row on it."""
+    printed = printed_row(cls)
+    return {
+        "name": cls.name,
+        "title": cls.title,
+        "paper": cls.paper,
+        "settings": list(cls.settings),
+        "options": {f.name: f.default for f in dataclasses.fields(cls.Options)},
+        "published": {name: dict(settings) for name, settings in cls.published.items()},
+        "cost": cls.cost,
+        "storage": cls.storage,
+        "printed": None if printed is None else {"operations": printed.operations, "storage": printed.storage},
+    }
+
+
+def printed_row(cls: type[Method]) -> Complexity | None:
+    """The method's row of the paper's complexity table; its second row for COLD is COLD-ORACLE."""
+    rows = paper().complexity
+    if cls.title in ("COLD", "COLD-ORACLE"):
+        return [row for row in rows if row.method == "COLD"][cls.title == "COLD-ORACLE"]
+    return next((row for row in rows if row.method == cls.title), None)
+
+
+def _print_rules(console: Console, rows: list[dict[str, Any]]) -> None:
+    table = Table(box=None, pad_edge=False)
+    for column in ("method", "title", "settings", "options", "paper"):
+        table.add_column(column)
+    for row in rows:
+        options = ", ".join(f"{name}={value}" for name, value in row["options"].items())
+        table.add_row(row["name"], row["title"], ", ".join(row["settings"]), escape(options), escape(row["paper"]))
+    console.print(table)
+
+
+def _print_costs(console: Console, rows: list[dict[str, Any]]) -> None:
+    table = Table(box=None, pad_edge=False)
+    for column in ("method", "a batch", "the paper prints", "storage", "the paper prints"):
+        table.add_column(column)
+    for row in rows:
+        printed = row["printed"] or {"operations": "-", "storage": "-"}
+        table.add_row(row["name"], row["cost"], printed["operations"], row["storage"], printed["storage"])
+    console.print(table)
+    console.print(f"[dim]{_LETTERS}[/]")
+
+
+def _print_measured(console: Console, rows: list[dict[str, Any]], plain: float) -> None:
+    table = Table(box=None, pad_edge=False)
+    names = (
+        "method",
+        "ms a step, task 2",
+        "last task",
+        "growth",
+        "x fine-tune",
+        "numbers stored",
+        "last task",
+        "growth",
+    )
+    for column in names:
+        table.add_column(column, justify="left" if column == "method" else "right")
+    for row in rows:
+        found = row["measured"]
+        (t_early, t_late), (s_early, s_late) = found["step_ms"], found["stored"]
+        table.add_row(
+            row["name"],
+            f"{t_early:.2f}",
+            f"{t_late:.2f}",
+            f"{t_late / t_early:.2f}" if t_early else "-",
+            f"{t_late / plain:.2f}",
+            f"{s_early}",
+            f"{s_late}",
+            f"{s_late / s_early:.2f}" if s_early else "-",
+        )
+    console.print(table)
+    reduced = [row["name"] for row in rows if row["measured"]["reduced"]]
+    console.print(
+        "[dim]processor time on one thread; 8 tasks, batches of 64, 32 replayed from all past tasks, memory of 256"
+        f"{'; reduced: ' + ', '.join(reduced) if reduced else ''}[/]"
+    )
