@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -58,6 +59,7 @@ def instance(name: str) -> dict[str, object]:
     return {"tasks": tasks, "settings": plain, "options": COMPARATORS | {"w_star": w_star}}
 
 
+@cache
 def both(id_: str, form: str, name: str):
     """The record, and the same written out."""
     data = instance(name)

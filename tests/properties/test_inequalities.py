@@ -1,7 +1,7 @@
 """Every form that is claimed to be true, asserted on random and adversarial trajectories.
 
     pytest tests/properties                                                                100 examples a form
-    HYPOTHESIS_PROFILE=nightly pytest tests/properties --hypothesis-show-statistics      2,000 examples a form
+    HYPOTHESIS_PROFILE=nightly pytest tests/properties -rP                               2,000 examples a form
 
 One parametrised test over the statements, with all forms that apply to the same runs in one example, and over two
 kinds of losses: quadratics, and sums of cosines, which are smooth, not convex, and have closed forms for every
@@ -12,7 +12,7 @@ equality and beyond. The tolerance is that of `coldtheory.tolerance` and of noth
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, event, example, given, target
+from hypothesis import assume, event, example, given, settings, target
 from worlds import World, batch, cosine_batch, worlds
 
 from coldtheory.bounds import STATEMENTS, evaluate
@@ -74,6 +74,9 @@ def test_inequality(group: str) -> None:
     if losses == "cosines":
         fixed = fixed | {"auto": False, "solver": "exact" if id_ in ("thm1", "thm2") else "gd"}
 
+    counted: list[World] = []
+    close: dict[str, float] = {}
+
     @given(worlds(id_, **fixed))
     @example(World(**START | {"solver": "exact" if id_ in ("thm1", "thm2") else "gd"} | fixed))
     @example(World(**AT_REST | {"solver": "exact" if id_ in ("thm1", "thm2") else "gd"} | fixed))
@@ -88,11 +91,16 @@ def test_inequality(group: str) -> None:
                 event(f"{form} does not apply")
         assume(all(bound.applicable.any() for bound in bounds.values()))
         for form, bound in bounds.items():
-            target(float(bound.closeness[bound.applicable].max()), label=form)
+            closest = float(bound.closeness[bound.applicable].max())
+            target(closest, label=form)
+            close[form] = max(close.get(form, 0.0), closest)
         for form, bound in bounds.items():
             assert not bound.violated.any(), (form, world, bound.worst().lhs, bound.worst().rhs)
+        counted.append(world)
 
     holds()
+    print(f"{len(counted)} examples; closest to equality:", {form: round(value, 6) for form, value in close.items()})
+    assert len(counted) >= settings.default.max_examples
 
 
 def test_every_claimed_form_is_in_a_group() -> None:

@@ -98,7 +98,7 @@ def batch(world: World) -> tuple[Facts, dict[str, np.ndarray]]:
     common |= {"w0": w0, "steps": world.steps, "solver": world.solver}
     if world.solver == "exact":
         delta_prime = _feasible(tasks)
-        common["delta"] = delta_prime * (1.0 + 10.0 ** max(world.log_delta, -3.0))
+        common["delta"] = delta_prime * (1.0 + _margin(world))
         facts = _on_a_ball(simulate(tasks, eta="auto", **common))
         return facts, {"delta_prime": delta_prime, "w_star": ideal_points(tasks, delta_prime).w_star}
     if world.auto:
@@ -156,8 +156,9 @@ def cosine_batch(world: World) -> tuple[Facts, dict[str, np.ndarray]]:
     V = 10.0**world.log_V * V_SPREAD
     common = {"V": V, "reference": world.reference, "weights": world.weights}
     if world.solver == "exact":
-        delta = (1.0 + 10.0 ** max(world.log_delta, -2.0)) * 2.0 * hat.heights.sum(axis=-1).max()
-        return minimise_on_grid(phi, hat, low=-3.0, high=3.0, count=41 if d == 1 else 9, delta=delta, **common), {}
+        side = {"low": -3.0, "high": 3.0, "count": 41 if d == 1 else 9}
+        delta = (1.0 + _margin(world)) * _lowest_on_grid(hat, **side) + 1e-6
+        return minimise_on_grid(phi, hat, delta=delta, **side, **common), {}
     common |= {"delta": 10.0**world.log_delta, "w0": np.full(d, world.start), "steps": world.steps}
     largest = V * phi.smoothness
     alpha = descend(phi, hat, eta=world.share / largest, **common).alpha.max(axis=-1)
@@ -168,6 +169,18 @@ def cosine_batch(world: World) -> tuple[Facts, dict[str, np.ndarray]]:
     ]
     common["V"] = np.tile(V, len(STEPS))
     return descend(*wide, eta=ladder.reshape(-1), **common), {}
+
+
+def _margin(world: World) -> float:
+    """delta/delta' - 1, between 3e-4 and 3: close to 0 queues fill, far from it the bounds are not swamped."""
+    return 10.0 ** (world.log_delta / 2.25)
+
+
+def _lowest_on_grid(hat: Cosines, *, low: float, high: float, count: int) -> np.ndarray:
+    """The smallest delta' for which some point of the grid forgets no past task by more, (R,)."""
+    grid = np.stack(np.meshgrid(*[np.linspace(low, high, count)] * hat.d), axis=-1).reshape(1, -1, hat.d)
+    values = hat.values(np.broadcast_to(grid, (hat.R, *grid.shape[1:])))[..., :-1]
+    return (values - values.min(axis=1, keepdims=True)).max(axis=-1, initial=0.0).min(axis=1)
 
 
 def _pattern(name: str, T: int) -> np.ndarray:
