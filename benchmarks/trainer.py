@@ -147,25 +147,18 @@ def whole_run(device: str, method: str, **changes: Any) -> Block:
     return block
 
 
-def _peak(queue: Any, device: str, changes: dict[str, Any]) -> None:
-    queue.put(Trainer(make_config(PMNIST, {"device": device}, changes)).run().timing["peak_memory_bytes"])
+def _peak(device: str, changes: dict[str, Any]) -> int:
+    return int(Trainer(make_config(PMNIST, {"device": device}, changes)).run().timing["peak_memory_bytes"])
 
 
 def peak_memories(device: str) -> dict[str, int]:
     """Bytes, each run in a process of its own."""
     context = multiprocessing.get_context("spawn")
-    peaks = {}
-    for name, changes in {
-        "finetune": {"method": "finetune"}, "er": {"method": "er"}, "cold": {"method": "cold"},
-        "cold-oracle exact": {"method": "cold-oracle"},
-        "cold-oracle streaming": {"method": "cold-oracle", "oracle": "streaming"},
-    }.items():  # fmt: skip
-        queue = context.Queue()
-        process = context.Process(target=_peak, args=(queue, device, changes))
-        process.start()
-        peaks[name] = int(queue.get())
-        process.join()
-    return peaks
+    kinds: dict[str, dict[str, Any]] = {name: {"method": name} for name in ("finetune", "er", "cold")}
+    for oracle in ("exact", "streaming"):
+        kinds[f"cold-oracle {oracle}"] = {"method": "cold-oracle", "oracle": oracle}
+    with context.Pool(1, maxtasksperchild=1) as pool:
+        return {name: pool.apply(_peak, (device, changes)) for name, changes in kinds.items()}
 
 
 def measure(device: str, rounds: int, *, parts: str, width: int, compiled: bool) -> dict[str, Any]:
