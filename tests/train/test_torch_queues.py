@@ -66,7 +66,12 @@ def test_queues_and_step_are_those_of_coldtheory(regime, reference, oracle, weig
     w, Q = run_torch(optima, dtype, oracle=oracle, weights=weights, **numbers)
     assert theory.Q.max() > 1e-4  # the queues do something
     assert np.abs(w - theory.w).max() <= tolerance * np.abs(theory.w).max()
-    assert np.abs(Q - theory.Q).max() <= tolerance * max(np.abs(theory.Q).max(), np.abs(theory.w).max() ** 2)
+    if regime == "low" and dtype == torch.float32:
+        # These queues are differences, about 1e-3, of losses of about 0.1: single precision cannot hold them to 1e-6
+        # of their own largest entry (1.2e-5 is reached). What it can do is 1e-6 of the losses that are subtracted.
+        assert np.abs(Q - theory.Q).max() <= tolerance * tasks.phi.values(theory.w[-1:])[..., :20].max()
+    else:
+        assert np.abs(Q - theory.Q).max() <= tolerance * theory.Q.max()
 
 
 def test_window_is_that_of_coldtheory():
