@@ -67,9 +67,9 @@ def test_queues_and_step_are_those_of_coldtheory(regime, reference, oracle, weig
     assert theory.Q.max() > 1e-4  # the queues do something
     assert np.abs(w - theory.w).max() <= tolerance * np.abs(theory.w).max()
     if regime == "low" and dtype == torch.float32:
-        # These queues are differences, about 1e-3, of losses of about 0.1: single precision cannot hold them to 1e-6
-        # of their own largest entry (1.2e-5 is reached). What it can do is 1e-6 of the losses that are subtracted.
-        assert np.abs(Q - theory.Q).max() <= tolerance * tasks.phi.values(theory.w[-1:])[..., :20].max()
+        # 1e-6 is out of reach here: these queues, 1e-3 at most, are differences of losses up to 0.7, whose last bit in
+        # single precision is 6e-8. 1.2e-5 is what is reached.
+        assert np.abs(Q - theory.Q).max() <= 2e-5 * theory.Q.max()
     else:
         assert np.abs(Q - theory.Q).max() <= tolerance * theory.Q.max()
 
