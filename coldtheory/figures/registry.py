@@ -53,6 +53,7 @@ class Figure:
         style = importlib.import_module("coldtheory.plots.style")
         with style.styled():
             drawn: Picture = draw(tables)
+            style.settle(drawn)
         return drawn
 
 

@@ -68,7 +68,7 @@ def styled() -> Iterator[None]:
 
 
 def new_figure(width: float = PAGE, height: float = 2.2) -> Figure:
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
@@ -173,6 +173,12 @@ def small_print(figure: Figure, text: str) -> None:
     """A line at the upper edge: who made the picture's data, of what size."""
     line = figure.suptitle(text, fontsize=5.5, color=GREY, x=0.995, ha="right")
     line.set_gid("small print")
+
+
+def settle(figure: Figure) -> None:
+    """Lay the figure out once and for all: each format then shows the same, whichever is written first."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
 
 
 def watermark(figure: Figure, text: str = "made-up data") -> None:
