@@ -138,8 +138,8 @@ def _print_differences(console: Console, groups: Sequence[Group], against: str) 
         gains = [float(r.metrics["acc"] or 0) - float(b.metrics["acc"] or 0) for r, b in pairs]
         se = statistics.stdev(gains) / math.sqrt(len(gains)) if len(gains) > 1 else math.nan
         each = ", ".join(f"{gain:+.2f}" for gain in gains)
-        error = f" ± {se:.2f}" if len(gains) > 1 else ""
-        console.print(f"{group.label} - {against}: {statistics.mean(gains):+.2f}{error} points (s.e.); {each}")
+        error = f" ± {se:.2f} (s.e.)" if len(gains) > 1 else ""
+        console.print(f"{group.label} - {against}: {statistics.mean(gains):+.2f}{error} points; {each}")
 
 
 def _spread(values: Sequence[float], digits: int) -> str:
