@@ -169,7 +169,7 @@ def largest_stable_eta(run: Run, index: tuple[int, ...] = ()) -> float:
         grid = np.geomspace(low, high, 16)
         tried: dict[str, Any] = {name: np.full(grid.shape, value) for name, value in pick.items()}
         probe = _run(tasks, replace(run.settings, eta=grid * limit, noise_seed=seed, **tried), run.w[(*index, 0)])
-        with np.errstate(invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # a diverged probe is far beyond every number
             stable = (probe.eta * probe.alpha <= 2.0).all(axis=-1)
         if not stable.any():
             return 0.0

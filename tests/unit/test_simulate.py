@@ -203,3 +203,9 @@ def test_ten_thousand_tasks_fit_in_memory():
 def test_bad_settings_are_named(options, words):
     with pytest.raises(ColdError, match=words):
         simulate([[0.0], [1.0]], **options)
+
+
+def test_the_largest_stable_eta_of_a_run_that_overflows():
+    with pytest.warns(DivergenceWarning, match="largest stable eta there is"):
+        run = simulate(np.array([[0.0], [1.0]] * 100), V=1.0, eta=1e8, delta=0.0, steps=5)
+    assert run.diverged
