@@ -1,4 +1,7 @@
-"""What can be told of a picture without eyes: labels, sizes of type, and whether a legend lies over data."""
+"""What can be told of a picture without eyes: labels, sizes of type, and whether a legend lies over data.
+
+The figure has to be laid out (`style.settle`).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,6 @@ def unlabelled(figure):
 
 def legends_over_data(figure):
     """Panels in which a point of a drawn line lies inside the legend, or the figure's legend over any panel."""
-    figure.draw_without_rendering()
     found = []
     for ax in panels(figure):
         boxes = [legend.get_window_extent() for legend in [ax.get_legend()] if legend is not None]
@@ -47,7 +49,6 @@ def smallest_type(figure):
 
 def outside(figure):
     """Texts that reach beyond the picture's edge; ticks beyond the axis are never drawn, so they do not count."""
-    figure.draw_without_rendering()
     edge = figure.bbox
     ticks = {
         id(tick)
@@ -65,7 +66,6 @@ def outside(figure):
 
 def notes_over_neighbours(figure):
     """Notes of one panel that lie over another panel or a colour bar."""
-    figure.draw_without_rendering()
     return [
         note.get_text()
         for ax in figure.axes

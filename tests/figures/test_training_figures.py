@@ -30,7 +30,9 @@ def texts(figure, gid):
 def draw(folder, id_, **options):
     data = TrainingData(BY_ID[id_], **options)
     with style.styled():
-        return draw_study({data.name: data.load(folder).table})
+        figure = draw_study({data.name: data.load(folder).table})
+        style.settle(figure)
+    return figure
 
 
 @pytest.mark.parametrize("id_", BY_ID)
