@@ -15,7 +15,7 @@ from ..losses import joined, merged
 from ..memory import Draw
 from .adaptor import Adaptors, heads_only, virtual_step
 from .base import Batch, Context, Published, check_choice, check_options
-from .der import DERpp
+from .derpp import DERpp
 from .gradients import assign, gradient
 from .replay import ONLINE, Company, Replay, apart, cross_entropy
 

@@ -93,33 +93,3 @@ class DER(Replay):
     def keep_logits(self, slots: Tensor, logits: Tensor) -> None:
         """All these samples are of one task; what its head lacks is never looked at."""
         self.stored()[slots.to(self.context.device), : logits.shape[1]] = logits.float()
-
-
-class DERpp(DER):
-    """CE(B) + alpha * MSE(h(x'), z') + beta * CE(h(x''), y''), x' and x'' independent draws."""
-
-    name = "derpp"
-    title = "DER++"
-    cost = "(b + 2*m)*C + m*n_c"
-    published: ClassVar[Published] = {
-        "pmnist": {**ONLINE, "lr": 0.1, "batch_size": 128, "memory_batch": 128,
-                   "options": {"fill": "stream", "alpha": 0.5, "beta": 1.0}},
-        "split-cifar10": {**ONLINE, "lr": 0.03, "batch_size": 32, "memory_batch": 32,
-                          "options": {"fill": "stream", "alpha": 0.1, "beta": 1.0}},
-    }  # fmt: skip
-
-    @dataclass(frozen=True)
-    class Options(DER.Options):
-        beta: float = 1.0
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            check_options(self, nonnegative=("beta",))
-
-    def draws(self, batch: Batch) -> list[Draw]:
-        first, second = self.sample(batch), self.sample(batch)
-        return [] if first is None or second is None else [first, second]
-
-    def past_loss(self, draws: list[Draw], replayed: list[tuple[Tensor, Tensor]]) -> Tensor:
-        beta: float = self.options.beta
-        return super().past_loss(draws, replayed) + beta * cross_entropy(*replayed[1])

@@ -12,7 +12,7 @@ from torch import Tensor
 from ..data import Part
 from ..dpp import frozen_statistics
 from .base import Batch, Context, Published, check_options
-from .der import DERpp
+from .derpp import DERpp
 from .fisher import diagonal_fisher
 from .gradients import gradient
 from .replay import ONLINE

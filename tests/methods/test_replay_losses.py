@@ -60,9 +60,9 @@ def test_er_default_is_the_plain_mean_bit_by_bit():
     assert torch.equal(loss, made.method.losses_with_memory(batch, made.method.memory, draw).mean())
 
 
-@pytest.mark.parametrize(("method", "beta"), [("der", 0.0), ("derpp", 0.7)])
-def test_der_by_hand_with_heads_of_two_widths(method, beta):
-    options = {"alpha": 0.4, **({"beta": beta} if method == "derpp" else {})}
+@pytest.mark.parametrize(("method", "beta", "same"), [("der", 0.0, True), ("derpp", 0.7, False), ("derpp", 0.7, True)])
+def test_der_by_hand_with_heads_of_two_widths(method, beta, same):
+    options = {"alpha": 0.4, **({"beta": beta, "same_draw": same} if method == "derpp" else {})}
     made, batch = third_task(method, options=options)
     rule = made.method
     with torch.no_grad():
@@ -80,11 +80,11 @@ def test_der_by_hand_with_heads_of_two_widths(method, beta):
     assert elements == 3 * 3 + 3 * 2  # three samples of each past task
     expected = expected + 0.4 * squares / elements
     if beta:
-        assert not torch.equal(drawn[0].slots, drawn[1].slots)  # independent draws
+        assert same or not torch.equal(drawn[0].slots, drawn[1].slots)  # independent draws
         again = [ce(made, memory.raw[s][None], memory.y[s][None], k)[0]
-                 for s, k in zip(drawn[1].slots, drawn[1].owner.tolist(), strict=True)]  # fmt: skip
+                 for s, k in zip(drawn[-1].slots, drawn[-1].owner.tolist(), strict=True)]  # fmt: skip
         expected = expected + beta * torch.stack(again).mean()
-    assert len(drawn) == (2 if beta else 1)
+    assert len(drawn) == (1 if same else 2)
     torch.testing.assert_close(loss, expected)
 
 
