@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,29 +14,12 @@ from rich.console import Console
 from rich.table import Table
 
 from coldtheory.errors import ColdError, unknown_name
-from paper_checks.tables import Cell, paper
 
-from ..config import PLACE
+from ..compare import Group, grouped, partings, printed_cell
 from ..results import RESULT, Result, read_result
 from .show import JsonOption
 
-_PAPER_NAMES = {"cold": "COLD", "cold-oracle": "COLD-ORACLE", "finetune": "Fine-tune", "er": "ER"}
 _SHOWN = ("acc", "forgetting", "forgetting_after", "bwt", "fwt", "learning_acc")
-
-
-@dataclass(frozen=True)
-class Group:
-    """Runs that differ in their seed only."""
-
-    label: str
-    results: tuple[Result, ...]
-
-    @property
-    def config(self) -> dict[str, Any]:
-        return self.results[0].config
-
-    def values(self, name: str) -> list[float]:
-        return [value for result in self.results if (value := result.metrics[name]) is not None]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -49,20 +31,23 @@ def compare(
     against: Annotated[
         str | None, typer.Option("--against", help="A method: print paired differences to it, seed by seed.")
     ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also F over l ≥ j, BWT and learning accuracy.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Print runs side by side: mean ± s.d. over seeds, and what the paper prints for the same setting.
 
     Example: [bold]cold compare results/runs --against er[/]
     """
-    groups = grouped(read_result(folder) for folder in find_runs(runs))
+    results = [read_result(folder) for folder in find_runs(runs)]
+    groups = grouped(results)
     if as_json:
         typer.echo(json.dumps([_as_json(group) for group in groups]))
         return
     console = Console()
-    _print_table(console, groups)
+    _print_table(console, groups, everything=everything)
     if against is not None:
         _print_differences(console, groups, against)
+    _print_partings(console, results)
 
 
 def find_runs(paths: Sequence[Path]) -> list[Path]:
@@ -74,38 +59,11 @@ def find_runs(paths: Sequence[Path]) -> list[Path]:
     return found
 
 
-def grouped(results: Iterable[Result]) -> list[Group]:
-    """Results with equal settings but the seed, seeds in order; labels say how the groups differ."""
-    by_settings: dict[str, list[Result]] = {}
-    for result in results:
-        settings = {k: v for k, v in result.config.items() if k not in ("seed", *PLACE)}
-        by_settings.setdefault(json.dumps(settings, sort_keys=True), []).append(result)
-    configs = [json.loads(text) for text in by_settings]
-    names = {name for config in configs for name in config}
-    varied = sorted(n for n in names if len({json.dumps(config.get(n)) for config in configs}) > 1)
-    extra = [name for name in varied if name not in ("dataset", "method", "preset")]
-    groups = []
-    for config, members in zip(configs, by_settings.values(), strict=True):
-        words = [str(config["method"]), *(f"{name}={config.get(name)}" for name in extra)]
-        ordered = sorted(members, key=lambda r: int(r.config["seed"]))
-        groups.append(Group(" ".join(words), tuple(ordered)))
-    return groups
-
-
-def printed_cell(config: dict[str, Any]) -> Cell | None:
-    """What the paper prints for a run's setting, if anything."""
-    name = _PAPER_NAMES.get(config["method"])
-    fits = [
-        cell
-        for cell in paper().cells()
-        if (cell.method, cell.dataset, cell.memory) == (name, config["dataset"], config["memory"])
-    ]
-    return max(fits, key=lambda cell: cell.acc_sd is not None, default=None)
-
-
-def _print_table(console: Console, groups: Sequence[Group]) -> None:
+def _print_table(console: Console, groups: Sequence[Group], *, everything: bool) -> None:
+    more = (("F (l ≥ j)", "forgetting_after", 4), ("BWT", "bwt", 4), ("learning %", "learning_acc", 2))
+    shown = (("ACC %", "acc", 2), ("F", "forgetting", 4), *(more if everything else ()))
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("dataset", "run", "seeds", "ACC %", "F", "F (l ≥ j)", "BWT", "learning %", "paper ACC", "paper F"):
+    for name in ("dataset", "run", "seeds", *(title for title, _, _ in shown), "paper ACC", "paper F"):
         table.add_column(name, justify="left" if name in ("dataset", "run") else "right")
     for group in groups:
         cell = printed_cell(group.config)
@@ -113,15 +71,21 @@ def _print_table(console: Console, groups: Sequence[Group]) -> None:
             str(group.config["dataset"]),
             group.label,
             str(len(group.results)),
-            _spread(group.values("acc"), 2),
-            _spread(group.values("forgetting"), 4),
-            _spread(group.values("forgetting_after"), 4),
-            _spread(group.values("bwt"), 4),
-            _spread(group.values("learning_acc"), 2),
+            *(_spread(group.values(name), digits) for _, name, digits in shown),
             "–" if cell is None else f"{cell.acc:.2f}",
             "–" if cell is None or cell.forgetting is None else f"{cell.forgetting:g}",
         )
     console.print(table)
+
+
+def _print_partings(console: Console, results: Sequence[Result]) -> None:
+    for parting in partings(results):
+        console.print(
+            f"delta={parting.delta:g}, seed {parting.seed}: cold-oracle's queues equal cold's, bit for bit, up to task "
+            f"{parting.equal_until} of {parting.tasks}; in {parting.older} of {parting.comparisons} comparisons an "
+            "older model than the newest was the best",
+            highlight=False,
+        )
 
 
 def _print_differences(console: Console, groups: Sequence[Group], against: str) -> None:

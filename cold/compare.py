@@ -1,0 +1,121 @@
+"""Finished runs side by side: groups that differ in the seed alone, and where COLD and COLD-ORACLE part."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from paper_checks.tables import Cell, paper
+
+from .config import PLACE
+from .results import Result
+
+_PAPER_NAMES = {
+    "cold": "COLD", "cold-oracle": "COLD-ORACLE", "finetune": "Fine-tune", "er": "ER", "ewc": "EWC", "agem": "A-GEM",
+    "mer": "MER", "gdumb": "GDumb", "der": "DER", "derpp": "DER++", "er-ace": "ER-ACE", "cba": "CBA", "nccl": "NCCL",
+    "refresh": "REFRESH",
+}  # fmt: skip
+#: Settings that other methods carry along and do not use.
+_OF_COLD = ("V", "delta", "weights", "queue_update", "oracle", "idle", "reference_passes")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ in their seed only."""
+
+    label: str
+    results: tuple[Result, ...]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return self.results[0].config
+
+    def values(self, name: str) -> list[float]:
+        return [value for result in self.results if (value := result.metrics[name]) is not None]
+
+
+def grouped(results: Iterable[Result]) -> list[Group]:
+    """Results with equal settings but the seed, seeds in order; labels say how the groups differ."""
+    by_settings: dict[str, list[Result]] = {}
+    for result in results:
+        by_settings.setdefault(json.dumps(_settings(result.config), sort_keys=True), []).append(result)
+    configs = [json.loads(text) for text in by_settings]
+    names = {name for config in configs for name in config}
+    # A setting that one method has and another lacks tells nothing that the method's name does not.
+    varied = sorted(n for n in names if len({json.dumps(config[n]) for config in configs if n in config}) > 1)
+    extra = [name for name in varied if name not in ("dataset", "method", "preset")]
+    groups = []
+    for config, members in zip(configs, by_settings.values(), strict=True):
+        words = [str(config["method"]), *(_word(name, config[name]) for name in extra if name in config)]
+        ordered = sorted(members, key=lambda r: int(r.config["seed"]))
+        groups.append(Group(" ".join(filter(None, words)), tuple(ordered)))
+    return groups
+
+
+def printed_cell(config: dict[str, Any]) -> Cell | None:
+    """What the paper prints for a run's setting, if anything; nothing stands beside a validation result."""
+    name = _PAPER_NAMES.get(config["method"])
+    if config.get("evaluate_on", "test") != "test":
+        return None
+    fits = [
+        cell
+        for cell in paper().cells()
+        if (cell.method, cell.dataset, cell.memory) == (name, config["dataset"], config["memory"])
+    ]
+    return max(fits, key=lambda cell: cell.acc_sd is not None, default=None)
+
+
+@dataclass(frozen=True)
+class Parting:
+    """COLD and COLD-ORACLE on one seed, all other settings equal."""
+
+    delta: float
+    seed: int
+    equal_until: int  #: the last task after which all queues agree in every bit
+    tasks: int
+    older: int  #: comparisons of COLD-ORACLE with another model than the newest
+    comparisons: int
+
+
+def partings(results: Sequence[Result]) -> list[Parting]:
+    """Where COLD-ORACLE's queues leave COLD's: the two differ only once an older model is the best on some memory."""
+
+    def key(result: Result) -> str:
+        return json.dumps({k: v for k, v in _settings(result.config).items() if k not in ("method", "oracle")})
+
+    previous = {(key(r), r.config["seed"]): r for r in results if r.config["method"] == "cold" and "queues" in r.arrays}
+    found = []
+    for best in (r for r in results if r.config["method"] == "cold-oracle" and "compared_with" in r.arrays):
+        plain = previous.get((key(best), best.config["seed"]))
+        if plain is None or plain.arrays["queues"].shape != best.arrays["queues"].shape:
+            continue
+        equal = (plain.arrays["queues"] == best.arrays["queues"]).all(axis=1)
+        chosen = best.arrays["compared_with"]
+        newest = np.arange(len(chosen))[:, None] - 1  # task t (row t-1) begins at the model of task t-1 (number t-2)
+        there = chosen >= 0
+        found.append(
+            Parting(
+                delta=float(best.config["delta"]),
+                seed=int(best.config["seed"]),
+                equal_until=len(equal) - 1 if equal.all() else int(np.argmin(equal)) - 1,
+                tasks=len(chosen),
+                older=int((there & (chosen != newest)).sum()),
+                comparisons=int(there.sum()),
+            )
+        )
+    return sorted(found, key=lambda parting: (parting.delta, parting.seed))
+
+
+def _settings(config: dict[str, Any]) -> dict[str, Any]:
+    unused = () if str(config["method"]).startswith("cold") else _OF_COLD
+    return {k: v for k, v in config.items() if k not in ("seed", *PLACE, *unused)}
+
+
+def _word(name: str, value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in value.items())
+    return f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
