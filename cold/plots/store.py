@@ -17,7 +17,7 @@ result.json:
                  printed), forgetting_after (max over l >= j), bwt, fwt, learning_acc
     per_task     acc: ACC after each task, per cent; forgetting: F after each task, a fraction. For readers: figures
                  take both from the matrix `accuracy`, so that they mean the same for every method
-    diagnostics  may be absent: avg_grad_sq, Delta_bar, D_phi, rho_bar, alpha_max
+    diagnostics  may be absent: avg_grad_sq, avg_grad_sq_after, Delta_bar, D_phi, rho_bar, alpha_max
     timing       seconds and the like; never compared
     provenance   commit, versions, time, as `coldtheory.provenance.provenance()` gives them
     synthetic    true if the images were made on the fly; else absent

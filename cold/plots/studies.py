@@ -29,6 +29,7 @@ _DELTA = (0, 0.1, 0.5, 1, 2, 5, 10)
 _DELTA_HEAT = (0, 0.5, 10)
 _EPOCHS = (1, 2, 5, 10, 20)
 _BATCH = (10, 32, 64, 128, 256)
+_GRADIENTS = ("avg_grad_sq", "avg_grad_sq_after", "Delta_bar")
 _PER_TASK = (50, 100, 150, 200, 250, 300, 350, 400)
 
 
@@ -109,9 +110,10 @@ STUDIES: tuple[Study, ...] = (
     Study(
         "Average_gradient_vs_V",
         "Gradient and residual against V on Split-MNIST",
-        "Average squared gradient and Δ̄ of COLD against V, for the class split (HIGH) and the near-IID split (LOW).",
+        "COLD's average squared gradient before and after each task, and Δ̄, for the class split (HIGH) and the "
+        "near-IID split (LOW). Every task has a new head: V can lower the gradient only after the task.",
         tuple(
-            Panel("sweep", name, ("cold",), "V", (1, 3, 10, 30, 100, 300, 1000), None, ("avg_grad_sq", "Delta_bar"))
+            Panel("sweep", name, ("cold",), "V", (1, 3, 10, 30, 100, 300, 1000), None, _GRADIENTS)
             for name in ("split-mnist", "split-mnist-iid")
         ),
         ("split_mnist",),

@@ -37,7 +37,11 @@ def write_run(folder, *, dataset, method="cold", seed=0, made_up=True, run_id=No
         "format": FORMAT, "run_id": name, "config": full,
         "metrics": {"acc": 100 * float(accuracy[-1].mean()), "forgetting": 0.1 * float(skill)},
         "per_task": {"acc": [], "forgetting": []},
-        "diagnostics": {"avg_grad_sq": (1 + 9 * (not full["iid"])) / float(full["V"]), "Delta_bar": 1e-3 * full["V"]},
+        "diagnostics": {
+            "avg_grad_sq": (1 + 9 * (not full["iid"])) / float(full["V"]),
+            "avg_grad_sq_after": (1 + 4 * (not full["iid"])) / float(full["V"]),
+            "Delta_bar": 1e-3 * full["V"],
+        },
         "timing": {}, "provenance": {"commit": "0" * 40, "time": f"2026-01-0{1 + seed}T00:00:00+00:00"},
         **({"made_up": True} if made_up else {}),
     }  # fmt: skip
