@@ -27,9 +27,9 @@ class DER(Replay):
     cost = "(b + m)*C + m*n_c"
     storage = "M*(p + n_c)"
     published: ClassVar[Published] = {
-        "pmnist": {**ONLINE, "lr": 0.2, "batch_size": 128, "memory_batch": 128,
+        "pmnist": {**ONLINE, "lr": 0.2, "batch_size": 128, "memory_batch": 128, "epochs": 1,
                    "options": {"fill": "stream", "alpha": 0.5}},
-        "split-cifar10": {**ONLINE, "lr": 0.03, "batch_size": 32, "memory_batch": 32,
+        "split-cifar10": {**ONLINE, "lr": 0.03, "batch_size": 32, "memory_batch": 32, "epochs": 50,
                           "options": {"fill": "stream", "alpha": 0.3}},
     }  # fmt: skip
 

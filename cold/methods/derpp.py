@@ -23,9 +23,9 @@ class DERpp(DER):
     title = "DER++"
     cost = "(b + 2*m)*C + m*n_c"
     published: ClassVar[Published] = {
-        "pmnist": {**ONLINE, "lr": 0.1, "batch_size": 128, "memory_batch": 128,
+        "pmnist": {**ONLINE, "lr": 0.2, "batch_size": 128, "memory_batch": 128, "epochs": 1,
                    "options": {"fill": "stream", "alpha": 0.5, "beta": 1.0}},
-        "split-cifar10": {**ONLINE, "lr": 0.03, "batch_size": 32, "memory_batch": 32,
+        "split-cifar10": {**ONLINE, "lr": 0.03, "batch_size": 32, "memory_batch": 32, "epochs": 50,
                           "options": {"fill": "stream", "alpha": 0.1, "beta": 1.0}},
     }  # fmt: skip
 

@@ -25,8 +25,8 @@ class ER(Replay):
     paper = "Chaudhry et al. 2019, On Tiny Episodic Memories in Continual Learning"
     over_processes = True
     published: ClassVar[Published] = {
-        "pmnist": {**ONLINE, "lr": 0.2, "batch_size": 128, "memory_batch": 128},
-        "split-cifar10": {**ONLINE, "lr": 0.1, "batch_size": 32, "memory_batch": 32},
+        "pmnist": {**ONLINE, "lr": 0.2, "batch_size": 128, "memory_batch": 128, "epochs": 1},
+        "split-cifar10": {**ONLINE, "lr": 0.1, "batch_size": 32, "memory_batch": 32, "epochs": 50},
         "split-cifar100": {**ONLINE, "lr": 0.1, "batch_size": 32, "memory_batch": 32},
     }
 

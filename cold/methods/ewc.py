@@ -30,11 +30,13 @@ class EWC(Method):
     cost = "b*C + d"
     storage = "2*d"
     published: ClassVar[Published] = {
-        "pmnist": {"optimizer": "sgdm", "momentum": 0.0, "options": {"strength": 0.7}},
-        "split-mnist": {"optimizer": "sgdm", "momentum": 0.0, "options": {"strength": 90.0}},
-        "split-cifar10": {"optimizer": "sgdm", "momentum": 0.0, "options": {"strength": 10.0}},
-        "split-tinyimagenet": {"optimizer": "sgdm", "momentum": 0.0, "options": {"strength": 25.0}},
-    }
+        name: {"optimizer": "sgdm", "momentum": 0.0, "lr": lr, "batch_size": batch, "epochs": epochs,
+               "options": {"strength": strength}}
+        for name, lr, batch, epochs, strength in (
+            ("pmnist", 0.1, 128, 1, 0.7), ("split-mnist", 0.03, 10, 1, 90.0),
+            ("split-cifar10", 0.03, 32, 50, 10.0), ("split-tinyimagenet", 0.03, 32, 100, 25.0),
+        )
+    }  # fmt: skip
 
     @dataclass(frozen=True)
     class Options:
