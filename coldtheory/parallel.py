@@ -35,7 +35,7 @@ def run_jobs(
         return
     with ExitStack() as stack:
         if engine == "dask":
-            stack.enter_context(_dask_client(scheduler, n_jobs))
+            stack.enter_context(dask_client(scheduler, n_jobs))
             stack.enter_context(joblib.parallel_config(backend="dask"))
             pool = joblib.Parallel(return_as="generator_unordered")
         else:
@@ -43,19 +43,16 @@ def run_jobs(
         yield from pool(joblib.delayed(function)(job) for job in jobs)
 
 
-def _dask_client(scheduler: str | None, n_jobs: int) -> Any:
+def dask_client(scheduler: str | None, n_jobs: int) -> Any:
     """A client of a running scheduler, or of a small cluster on this machine."""
     try:
-        from distributed import Client, LocalCluster  # noqa: PLC0415  (an extra, and slow to import)
+        from distributed import Client  # noqa: PLC0415  (an extra, and slow to import)
     except ImportError:
         raise ColdError("--engine dask needs dask: pip install 'cold-continual[dask]'") from None
     if scheduler is None:
         workers = joblib.cpu_count() if n_jobs < 0 else n_jobs
-        return Client(
-            LocalCluster(  # type: ignore[no-untyped-call]
-                n_workers=workers, threads_per_worker=1, dashboard_address=None
-            )
-        )
+        # a cluster that the client starts itself ends with the client
+        return Client(n_workers=workers, threads_per_worker=1, dashboard_address=None)  # type: ignore[no-untyped-call]
     try:
         return Client(scheduler, timeout="10s")  # type: ignore[no-untyped-call]
     except (OSError, TimeoutError, ValueError) as error:

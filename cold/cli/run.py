@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from filelock import FileLock, Timeout
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -20,6 +19,7 @@ from coldtheory.errors import ColdError
 from ..checkpoint import checkpoints, remove_checkpoints
 from ..config import RunConfig, make_config, read_config
 from ..distributed import joined
+from ..lock import only_writer
 from ..loggers import tensorboard_logger
 from ..presets import preset_settings
 from ..results import RESULT, read_result
@@ -149,7 +149,7 @@ def run(
             group=group,
         )
         assert trainer.folder is not None
-        with _only_writer(trainer.folder) if group.leads else nullcontext():
+        with only_writer(trainer.folder) if group.leads else nullcontext():
             try:
                 result = _run(trainer, trainer.folder, resume=resume, fresh=fresh)
             except Stopped:
@@ -193,22 +193,6 @@ def _run(trainer: Trainer, folder: Path, *, resume: bool, fresh: bool) -> Any:
         what = "is finished" if finished else "was begun"
         raise ColdError(f"this run {what} in {folder}; use --resume to {'see it' if finished else 'go on'}, or --fresh")
     return trainer.run(resume=resume)
-
-
-@contextmanager
-def _only_writer(folder: Path) -> Iterator[None]:
-    lock = FileLock(folder / ".lock", blocking=False)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
-    except Timeout:
-        raise ColdError(f"another program is running {folder}; wait for it, or use another --out") from None
-    except OSError as error:
-        raise ColdError(f"cannot write to {folder}: {error.strerror or error}; choose another --out") from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 class _StopRequest:

@@ -61,19 +61,19 @@ def cached_counts(source: Path, settings: str = "") -> tuple[int, int, int] | No
 
 
 def cache_path(source: Path, settings: str = "") -> Path:
-    text = json.dumps([FORMAT, settings, _identity(source)])
+    text = json.dumps([FORMAT, settings, identity(source)])
     stem = source.name.split(".")[0] or "images"
     return cache_folder() / f"{stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.safetensors"
 
 
-def _identity(source: Path) -> list[object]:
+def identity(source: Path) -> tuple[str, int, str]:
     """Name, size and time of a file, or of every file of a folder."""
     found = sorted(p for p in source.rglob("*") if p.is_file()) if source.is_dir() else [source]
     total = hashlib.sha256()
     for file in found:
         status = file.stat()
         total.update(f"{file.relative_to(source.parent)}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
-    return [source.name, len(found), total.hexdigest()]
+    return source.name, len(found), total.hexdigest()
 
 
 def _load(path: Path) -> Images | None:

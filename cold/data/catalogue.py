@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +12,7 @@ from coldtheory.errors import ColdError, unknown_name
 
 from . import cifar, idx, tinyimagenet
 from .augment import Transform
+from .cache import identity
 from .images import Images
 
 
@@ -46,7 +47,13 @@ class DataSet:
                 f"no {self.name} below {root}; get it with 'cold data fetch {self.name}', or name another folder with "
                 "--data-root or COLD_DATA"
             )
-        return self.read(found)
+        return _shared(self, found, identity(found))
+
+
+@lru_cache(maxsize=2)
+def _shared(data: DataSet, found: Path, _identity: tuple[str, int, str]) -> Images:
+    """Read once a process as long as no file changes: the runs of a grid share the images, which nobody changes."""
+    return data.read(found)
 
 
 def _cifar(layout: cifar.Layout, mean: tuple[float, ...], std: tuple[float, ...]) -> DataSet:

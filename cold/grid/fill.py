@@ -1,0 +1,108 @@
+"""A list of cells, each once: what is finished is left alone, what failed is listed, the rest goes to an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from coldtheory.errors import ColdError
+from coldtheory.store import write_atomically
+
+from ..config import RunConfig
+from ..results import ARRAYS, RESULT
+from .cell import Cell, Outcome, State, named
+from .engines import Engine
+from .index import ERROR, failures, index, write_failure
+
+
+@dataclass(frozen=True)
+class Event:
+    """One cell more is settled: `done` of `total` are."""
+
+    run_id: str
+    state: State
+    done: int
+    total: int
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of the cells, by run id. `folders` has all that are finished, wherever they are."""
+
+    done: tuple[str, ...]
+    reused: tuple[str, ...]
+    failed: Mapping[str, str]  #: with the error, one line
+    busy: tuple[str, ...]  #: another program runs them at this moment
+    folders: Mapping[str, Path]
+
+    @property
+    def complete(self) -> bool:
+        return not self.failed and not self.busy
+
+
+def fill(
+    configs: Sequence[RunConfig],
+    out: Path,
+    *,
+    engine: Engine | None = None,
+    data_root: Path | None = None,
+    retry_failed: bool = False,
+    roots: Sequence[Path] = (),
+    weights: bool = True,
+    on_event: Callable[[Event], None] | None = None,
+) -> Report:
+    """Run every cell that is not finished below `out` or one of `roots`; results go to <out>/<run id>.
+
+    retry_failed : also cells that failed before; they go on from their checkpoint, if there is one
+    weights      : whether model.safetensors stays beside each result
+    """
+    engine, out = engine or Engine(), out.absolute()
+    wanted = named(configs)
+    finished, failed = index(out, *roots), failures(out)
+    states: dict[str, Outcome] = {}
+
+    def settle(outcome: Outcome) -> None:
+        states[outcome.run_id] = outcome
+        if on_event is not None:
+            on_event(Event(outcome.run_id, outcome.state, len(states), len(wanted), outcome.error))
+
+    for run_id in wanted:
+        if run_id in finished:
+            settle(Outcome(run_id, "reused"))
+        elif run_id in failed and not retry_failed:
+            settle(Outcome(run_id, "failed", failed[run_id]))
+    far = engine.scheduler is not None
+    root = None if data_root is None else data_root.absolute()
+    cells = [
+        Cell(config, run_id, out, root, engine.threads_each, engine.gpu, weights, far)
+        for run_id, config in wanted.items()
+        if run_id not in states
+    ]
+    if cells:
+        for outcome in engine.outcomes(cells):
+            settle(_received(outcome, out, wanted[outcome.run_id]))
+
+    def of(state: State) -> tuple[str, ...]:
+        return tuple(run_id for run_id in wanted if states[run_id].state == state)
+
+    done = of("done")
+    places = {run_id: finished.get(run_id, out / run_id) for run_id in (*done, *of("reused"))}
+    return Report(done, of("reused"), {name: states[name].error for name in of("failed")}, of("busy"), places)
+
+
+def _received(outcome: Outcome, out: Path, config: RunConfig) -> Outcome:
+    """What a worker on another disk sends, written here as it would: of a result, result.json last."""
+    folder = out / outcome.run_id
+    if outcome.state == "failed" and outcome.lasting and not (folder / ERROR).exists():
+        write_failure(folder, config, outcome.error, outcome.traceback)
+    if not outcome.files or (folder / RESULT).exists():
+        return outcome
+    try:
+        for name in (ARRAYS, RESULT):
+            write_atomically(folder / name, outcome.files[name])
+        (folder / ERROR).unlink(missing_ok=True)
+    except (ColdError, OSError) as error:
+        return Outcome(outcome.run_id, "failed", str(error), lasting=False)
+    return outcome
