@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from coldtheory.errors import ColdError, unknown_name
 from paper_checks.tables import paper
+
+from .config import RunConfig, make_config, read_config
 
 PRESETS = ("paper",)
 _METHODS = {"cold": "COLD", "cold-oracle": "COLD-ORACLE"}
@@ -44,3 +48,22 @@ def preset_settings(preset: str, dataset: str, method: str, memory: int | None) 
         "V": run.V,
         "delta": run.delta,
     }
+
+
+def build_config(path: Path | None, flags: Mapping[str, Any]) -> RunConfig:
+    """Defaults, preset, file, flags: a later one wins."""
+    stored = {} if path is None else read_config(path)
+    named = {**stored, **flags}
+    layers: list[Mapping[str, Any]] = [stored, flags]
+    if named.get("preset") is not None:
+        plain = RunConfig()
+        layers.insert(
+            0,
+            preset_settings(
+                named["preset"],
+                named.get("dataset", plain.dataset),
+                named.get("method", plain.method),
+                named.get("memory"),
+            ),
+        )
+    return make_config(*layers)

@@ -1,0 +1,64 @@
+"""Cells of a table: the settings of one run, where it belongs, and the command that makes it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..config import RunConfig
+from ..presets import build_config
+from .declared import Row, Settings, Terms, layered
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One run: the flags of `cold run` that make it, and the folder of runs in which it is looked for."""
+
+    flags: Settings
+    out: Path
+
+    @cached_property
+    def config(self) -> RunConfig:
+        return build_config(None, self.flags)
+
+    @cached_property
+    def run_id(self) -> str:
+        return self.config.run_id
+
+    @property
+    def command(self) -> str:
+        """A line for the shell; `--resume` so that a second call goes on, or shows what is there."""
+        words = ["cold", "run"]
+        for name, value in self.flags.items():
+            words += _words(name, value)
+        return shlex.join([*words, "--out", str(self.out), "--resume"])
+
+
+def final_cells(terms: Terms, row: Row, chosen: Settings) -> list[Cell]:
+    """The runs behind a row, one a seed."""
+    flags = layered(terms.base, {"method": row.method}, row.fixed, chosen, row.final)
+    return [Cell({**flags, "seed": seed}, terms.out) for seed in row.seeds]
+
+
+def tuning_cell(terms: Terms, row: Row, tried: Settings) -> Cell:
+    assert row.tuning is not None
+    flags = layered(terms.base, {"method": row.method}, row.tuning.settings, row.fixed, tried)
+    return Cell(flags, terms.tuning_out)
+
+
+def _words(name: str, value: Any) -> list[str]:
+    flag = "--" + name.replace("_", "-")
+    if name in ("options", "data_options"):
+        return [word for key, given in value.items() for word in (flag[:-1], f"{key}={_plain(given)}")]
+    if isinstance(value, bool):
+        return [flag if value else flag.replace("--", "--no-", 1)]
+    return [flag, str(value)]
+
+
+def _plain(value: Any) -> str:
+    """As `cold run --option` reads it: JSON, or a bare word."""
+    return value if isinstance(value, str) else json.dumps(value)
