@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,11 +17,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from coldtheory.errors import ColdError
 
 from ..checkpoint import checkpoints, remove_checkpoints
-from ..config import RunConfig, make_config, read_config
+from ..config import RunConfig
 from ..distributed import joined
 from ..lock import only_writer
 from ..loggers import tensorboard_logger
-from ..presets import preset_settings
+from ..presets import build_config
 from ..results import RESULT, read_result
 from ..trainer import Progress as Place
 from ..trainer import Stopped, Trainer
@@ -161,25 +161,6 @@ def run(
         typer.echo(json.dumps(result.as_json()))
     else:
         print_result(result, trainer.folder)
-
-
-def build_config(path: Path | None, flags: Mapping[str, Any]) -> RunConfig:
-    """Defaults, preset, file, flags: a later one wins."""
-    stored = {} if path is None else read_config(path)
-    named = {**stored, **flags}
-    layers: list[Mapping[str, Any]] = [stored, flags]
-    if named.get("preset") is not None:
-        plain = RunConfig()
-        layers.insert(
-            0,
-            preset_settings(
-                named["preset"],
-                named.get("dataset", plain.dataset),
-                named.get("method", plain.method),
-                named.get("memory"),
-            ),
-        )
-    return make_config(*layers)
 
 
 def _run(trainer: Trainer, folder: Path, *, resume: bool, fresh: bool) -> Any:
