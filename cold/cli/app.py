@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from coldtheory.cli.app import complain
 from coldtheory.errors import ColdError
 
-from . import compare, methods, run, show, weights
+from . import compare, methods, run, show, table, weights
 
 
 class _OneLineErrors(TyperGroup):
@@ -41,7 +41,7 @@ def root() -> None:
     """
 
 
-for module in (run, show, compare, weights, methods):
+for module in (run, show, compare, table, weights, methods):
     module.add_to(app)
 try:
     app.add_typer(importlib.import_module("cold.cli.data").app, name="data")

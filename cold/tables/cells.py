@@ -29,13 +29,12 @@ class Cell:
     def run_id(self) -> str:
         return self.config.run_id
 
-    @property
-    def command(self) -> str:
-        """A line for the shell; `--resume` so that a second call goes on, or shows what is there."""
+    def command(self, *, again: bool = False) -> str:
+        """A line for the shell: a second call goes on, or shows what is there; `again`: what is there is no good."""
         words = ["cold", "run"]
         for name, value in self.flags.items():
             words += _words(name, value)
-        return shlex.join([*words, "--out", str(self.out), "--resume"])
+        return shlex.join([*words, "--out", str(self.out), "--fresh" if again else "--resume"])
 
 
 def final_cells(terms: Terms, row: Row, chosen: Settings) -> list[Cell]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from coldtheory.errors import ColdError
@@ -18,39 +18,35 @@ class Shelf:
     """Finished runs below some folders. Files are read when a cell asks for them; what is wrong with one is told."""
 
     def __init__(self, roots: Sequence[Path] = ROOTS) -> None:
-        self._folders = {path.parent.name: path.parent for path in _results(roots)}
+        self._folders = {path.parent.name: path.parent for root in reversed(roots) for path in root.rglob(RESULT)}
         self._runs: dict[str, Run | None] = {}
-        self.problems: list[str] = []
+        self.problems: dict[str, str] = {}  #: by run id, one line each
 
     def get(self, cell: Cell) -> Run | None:
         """The run of a cell, or None if there is none that can be used."""
         if cell.run_id not in self._runs:
-            self._runs[cell.run_id] = self._read(cell)
+            self._runs[cell.run_id] = self._read(cell.run_id)
         return self._runs[cell.run_id]
 
-    def _read(self, cell: Cell) -> Run | None:
-        folder = self._folders.get(cell.run_id)
+    def _read(self, run_id: str) -> Run | None:
+        folder = self._folders.get(run_id)
         if folder is None:
             return None
         try:
             run = read_run(folder)
-            if make_config(run.config).run_id != cell.run_id:
+            if make_config(run.config).run_id != run_id:
                 raise ColdError(f"{folder} holds a run with other settings than its name says; run it again")
             if not isinstance(run.metrics.get("acc"), int | float):
                 raise ColdError(f"{folder} has no accuracy; run it again")
         except ColdError as error:
-            self.problems.append(str(error))
+            self.problems[run_id] = str(error)
             return None
         return run
 
+    def command(self, cell: Cell) -> str:
+        return cell.command(again=cell.run_id in self.problems)
+
     @property
     def used(self) -> list[Run]:
+        """Every run that was asked for and found."""
         return [run for run in self._runs.values() if run is not None]
-
-
-def _results(roots: Iterable[Path]) -> Iterable[Path]:
-    """Result files of run folders in a folder, or in the folders of it; earlier roots win."""
-    for root in reversed(list(roots)):
-        yield from sorted(root.glob(f"*/*/{RESULT}"))
-        yield from sorted(root.glob(f"*/{RESULT}"))
-        yield from sorted(root.glob(RESULT))

@@ -1,0 +1,129 @@
+"""`cold table`: the paper's tables from stored runs, the gaps named with the commands that fill them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from coldtheory.errors import ColdError, unknown_name
+
+from ..tables import records, words
+from ..tables.declared import KINDS
+from ..tables.formats import FORMATS
+from ..tables.make import PRINTED, Made, make, names, sheets, terms_of
+from ..tables.printed import complexity, hyperparameters
+from ..tables.sheet import Sheet
+from ..tables.stored import ROOTS
+from ..tables.terminal import show
+
+_SHOWN = ("terminal", *FORMATS, "json")
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("table")(table)
+
+
+def table(
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(names())}.", metavar="NAME")],
+    kind: Annotated[
+        str, typer.Option(help="equal: the same terms for all, tuned on validation data; published: each as its paper.")
+    ] = "equal",
+    runs: Annotated[
+        list[Path] | None, typer.Option(help="Folders with runs, at any depth; default: runs and results/runs.")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", help=f"{', '.join(_SHOWN)}.")] = "terminal",
+    missing: Annotated[
+        bool, typer.Option("--missing", help="Print only the commands of missing runs, one a line.")
+    ] = False,
+    run: Annotated[
+        bool, typer.Option("--run", help="Make the missing runs first; the same call again goes on.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(help="With --run: runs at a time; -1: one a core.")] = 1,
+    engine: Annotated[
+        str, typer.Option(help="With --run: serial, loky, dask or slurm; default: loky from two jobs on.")
+    ] = "",
+    out: Annotated[Path | None, typer.Option(help="Folder for new runs; default: as comparisons.toml says.")] = None,
+    data_root: Annotated[Path | None, typer.Option(help="Folder of the data; default: COLD_DATA.")] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="With --run: also what failed before.")] = False,
+    measured: Annotated[
+        Path | None, typer.Option(help="complexity: what `cold methods --measure --json` printed.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+) -> None:
+    """Print one of the paper's tables from stored runs: mean ± s.d. over seeds, the paper's value beside ours.
+
+    Examples: [bold]cold table pmnist[/]
+    [bold]cold table pmnist-10k --kind published --format markdown[/]
+    [bold]cold table split-cifar10 --run --jobs 2[/]
+    """
+    form = "json" if as_json else form
+    for what, given, known in (("table", name, names()), ("kind", kind, KINDS), ("format", form, _SHOWN)):
+        if given not in known:
+            raise unknown_name(what, given, known)
+    call = f"cold table {name}" + ("" if kind == "equal" else f" --kind {kind}")
+    if name in PRINTED:
+        if run or missing:
+            raise ColdError(f"{name} needs no runs; leave out --run and --missing")
+        found = [complexity(call, measured)] if name == "complexity" else hyperparameters(call)
+        _print(form, found, records.of_sheets(name, found))
+        return
+    terms = terms_of(name, kind, out)
+    roots = [*(runs or ROOTS), *([out] if out is not None else [])]
+    failed: dict[str, str] = {}
+    if run:
+        made, failed = _fill(name, terms, roots, jobs, engine, data_root, retry_failed)
+    else:
+        made = make(name, terms, roots)
+    if missing:
+        _print_missing(made)
+    else:
+        _print(form, sheets(made, call), records.of_runs(made), made)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _fill(
+    name: str, terms: Any, roots: list[Path], jobs: int, engine: str, data_root: Path | None, retry_failed: bool
+) -> tuple[Made, dict[str, str]]:
+    from ..grid import Engine, Event  # noqa: PLC0415  (only where runs are made)
+    from ..tables.filling import fill_table  # noqa: PLC0415
+
+    def tell(event: Event) -> None:
+        why = f": {event.error}" if event.error else ""
+        print(f"{event.run_id} {event.state} ({event.done} of {event.total}){why}", file=sys.stderr)
+
+    chosen = Engine(engine or ("serial" if jobs == 1 else "loky"), jobs=jobs)
+    places = [*roots, *dict.fromkeys(place for one in terms for place in (one.out, one.tuning_out))]
+    try:
+        return fill_table(
+            name, terms, places, engine=chosen, data_root=data_root, retry_failed=retry_failed, on_event=tell
+        )
+    except KeyboardInterrupt:
+        print("stopped; finished runs stay, the same command goes on with the rest", file=sys.stderr)
+        raise typer.Exit(130) from None
+
+
+def _print_missing(made: Made) -> None:
+    for line in words.commands(made.comparisons, made.shelf):
+        typer.echo(line)
+    later = words.to_come(made.comparisons)
+    if later:
+        print(f"{later} more can be named when the tuning runs among these are there", file=sys.stderr)
+
+
+def _print(form: str, found: list[Sheet], data: dict[str, Any], made: Made | None = None) -> None:
+    if form == "json":
+        typer.echo(json.dumps(data))
+    elif form == "terminal":
+        console = Console(highlight=False)
+        for sheet in found:
+            show(console, sheet)
+        if made is not None and (later := words.to_come(made.comparisons)):
+            console.print(f"{later} more runs can be named when tuning is done")
+    else:
+        typer.echo("\n".join(FORMATS[form](sheet) for sheet in found), nl=False)

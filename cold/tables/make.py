@@ -1,0 +1,65 @@
+"""A table by its name: comparisons from what is stored, sheets from comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+from coldtheory.errors import unknown_name
+
+from .compared import Comparison, compared
+from .declared import Terms, benchmark, declarations, full_size, reduced_stand_in
+from .sheet import Sheet
+from .sheets import in_full, side_by_side
+from .stored import Shelf
+
+PRINTED = ("complexity", "hyperparams")
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """The comparisons behind a table, and the runs they were read from."""
+
+    name: str
+    comparisons: tuple[Comparison, ...]
+    shelf: Shelf
+
+
+def names() -> list[str]:
+    """All tables: those of the paper, then further benchmarks."""
+    told = declarations()
+    paper = [*told["full"]["tables"], "pmnist", *PRINTED]
+    return [*paper, *(name for name in told["benchmark"] if name not in paper)]
+
+
+def terms_of(name: str, kind: str, out: Path | None = None) -> tuple[Terms, ...]:
+    """The terms behind a table; with a folder, all its runs belong there."""
+    known = [one for one in names() if one not in PRINTED]
+    if name not in known:
+        raise unknown_name("table of runs", name, known)
+    found = full_size(name, kind) if name in declarations()["full"]["tables"] else (benchmark(name, kind),)
+    return found if out is None else tuple(replace(terms, out=out, tuning_out=out) for terms in found)
+
+
+def make(name: str, terms: Sequence[Terms], roots: Sequence[Path]) -> Made:
+    shelf = Shelf(roots)
+    return Made(name, tuple(compared(one, shelf) for one in terms), shelf)
+
+
+def sheets(made: Made, call: str) -> list[Sheet]:
+    """One sheet for a benchmark; for the paper's wide tables one for each dataset."""
+    if len(made.comparisons) == 1:
+        return [in_full(made.comparisons[0], made.shelf, call)]
+    groups = [list(group) for _, group in groupby(made.comparisons, key=lambda one: one.terms.printed[1])]
+    return [side_by_side(group, [_stand_in(one, made.shelf) for one in group], made.shelf, call) for group in groups]
+
+
+def _stand_in(comparison: Comparison, shelf: Shelf) -> Comparison | None:
+    """Runs of a reduced size, shown beside and never mixed with those of full size."""
+    name = reduced_stand_in(comparison.terms)
+    if name is None or comparison.terms.kind != "equal":
+        return None
+    found = compared(benchmark(name, "equal"), shelf)
+    return found if any(line.runs for line in found.lines) else None

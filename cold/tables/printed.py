@@ -1,0 +1,114 @@
+"""The two tables that need no runs: complexity and hyper-parameters, the paper's beside what is declared here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from coldtheory.errors import ColdError
+from paper_checks.tables import Hyperparameters, paper
+
+from ..presets import build_config
+from .declared import declarations
+from .sheet import Column, Entry, Sheet
+from .sources import declared_costs
+from .stored import Shelf
+from .words import origin
+
+MEASURED = Path("runs/methods.json")
+_FIELDS = {
+    "learning_rate": "lr", "optimizer": "optimizer", "epochs": "epochs", "tasks": "tasks", "V": "V", "delta": "delta",
+    "task_batch_size": "batch_size", "memory_batch_size": "memory_batch",
+}  # fmt: skip
+_KEYS = {"COLD": "cold", "COLD-ORACLE": "cold-oracle"}
+
+
+def complexity(call: str, measured: Path | None = None) -> Sheet:
+    """Operations a batch and storage: printed, declared, and measured where `cold methods --measure` was kept."""
+    titles = {facts["title"]: name for name, facts in declared_costs().items()}
+    found = _measured(measured)
+    columns = ["method", "printed: a batch", "declared", "printed: storage", "declared"]
+    if found:
+        columns += ["ms a step, task 2", "last task", "numbers stored, task 2", "last task"]
+    rows, seen = [], set()
+    for entry in paper().complexity:
+        title = "COLD-ORACLE" if entry.method in seen else entry.method
+        seen.add(title)
+        rows.append((title, entry.operations, entry.storage))
+    rows += [(title, "", "") for title in titles if title not in seen]
+    lines = []
+    for title, operations, storage in rows:
+        name = titles.get(title, "")
+        own = declared_costs().get(name, {})
+        words = [title, operations, own.get("cost", ""), storage, own.get("storage", "")]
+        lines.append(tuple(Entry(word) for word in words + (_costs(found.get(name)) if found else [])))
+    notes = [
+        "b batch, m replayed samples a step, t past tasks, d weights, C a sample's gradient, M memory, p a sample's "
+        "size, n_c classes, N all samples; k, k', E as the methods' papers name their inner steps",
+        "the paper prints two rows named COLD; its second is COLD-ORACLE",
+    ]
+    if not found:
+        notes.append(f"no measured costs: cold methods --measure --json > {MEASURED} keeps some for this table")
+    title = "Operations a batch and storage beside the model (tab:complexity_comparison)"
+    return Sheet(title, tuple(Column(name) for name in columns), tuple(lines), tuple(notes), (), _origin(call))
+
+
+def hyperparameters(call: str) -> list[Sheet]:
+    """The paper's two tables; an entry from which the preset departs says so."""
+    labels = dict.fromkeys(run.table for run in paper().hyperparameters)
+    return [_hyperparameter_sheet(label, call) for label in labels]
+
+
+def _hyperparameter_sheet(label: str, call: str) -> Sheet:
+    runs = [run for run in paper().hyperparameters if run.table == label]
+    names = [f"{paper().datasets[run.dataset].name}, M = {run.memory}" for run in runs]
+    rows = [
+        (Entry(name.replace("_", " ")), *(_entry(run, name, setting) for run in runs))
+        for name, setting in _FIELDS.items()
+    ]
+    rows.append((Entry("queue initialization"), *(Entry(f"{run.queue_initialization:g}") for run in runs)))
+    departures = any("preset" in str(entry.value) for row in rows for entry in row)
+    notes = ["every entry is what `--preset paper` sets" if not departures else "where the preset departs, it is said"]
+    tuning = declarations()["method"][_KEYS[runs[0].method]]["parameter"]
+    notes.append(
+        f"the tables of results also try {tuning['setting']} = {tuning['start']} and "
+        f"{', '.join(map(str, tuning['others']))} on validation data: cold table pmnist"
+    )
+    columns = (Column(runs[0].method), *(Column(name) for name in names))
+    return Sheet(
+        f"Hyper-parameters of {runs[0].method} ({label})", columns, tuple(rows), tuple(notes), (), _origin(call)
+    )
+
+
+def _entry(run: Hyperparameters, name: str, setting: str) -> Entry:
+    flags = {"dataset": run.dataset, "method": _KEYS[run.method], "memory": run.memory, "preset": "paper"}
+    preset: Any = getattr(build_config(None, flags), setting)
+    value: Any = getattr(run, name)
+    shown = f"{value:g}" if isinstance(value, int | float) else str(value)
+    same = str(preset).replace("-", "").upper() == str(value).replace("-", "").upper() or preset == value
+    return Entry(shown if same else f"{shown} (preset: {preset})")
+
+
+def _measured(path: Path | None) -> dict[str, Any]:
+    """Rows of `cold methods --measure --json`, by name."""
+    chosen = MEASURED if path is None else path
+    if path is None and not chosen.exists():
+        return {}
+    try:
+        content = json.loads(chosen.read_text(encoding="utf-8"))
+        return {row["name"]: row["measured"] for row in content["methods"]}
+    except OSError as error:
+        raise ColdError(f"cannot read {chosen}: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError):
+        raise ColdError(f"{chosen} is not what `cold methods --measure --json` prints; make it again") from None
+
+
+def _costs(row: dict[str, Any] | None) -> list[str]:
+    if row is None:
+        return [""] * 4
+    return [f"{ms:.2f}" for ms in row["step_ms"]] + [str(number) for number in row["stored"]]
+
+
+def _origin(call: str) -> tuple[str, ...]:
+    return origin(call, Shelf(()))

@@ -1,0 +1,52 @@
+"""A table before it has a format: columns, entries with numbers in them, words below."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .numbers import Difference, Spread
+
+Value = str | Spread | Difference | None
+DASH = "–"
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    kind: str = "text"  #: text, spread or difference
+    digits: int = 2
+
+
+@dataclass(frozen=True)
+class Entry:
+    value: Value = None
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """`commands` make what is missing; `origin` says where the numbers come from."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+    notes: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    origin: tuple[str, ...] = ()
+
+
+def text(entry: Entry, column: Column) -> str:
+    """
+    >>> text(Entry(Spread(91.512, 0.06)), Column("ACC %", "spread"))
+    '91.51 ± 0.06'
+    >>> text(Entry(Difference(1.07, 0.44, 1.7, ())), Column("", "difference"))
+    '+1.07 [+0.44, +1.70]'
+    """
+    value, digits = entry.value, column.digits
+    if isinstance(value, Spread):
+        sd = "" if value.sd is None else f" ± {value.sd:.{digits}f}"
+        return value.shown or f"{value.mean:.{digits}f}{sd}"
+    if isinstance(value, Difference):
+        interval = "" if value.low is None else f" [{value.low:+.{digits}f}, {value.high:+.{digits}f}]"
+        return f"{value.mean:+.{digits}f}{interval}"
+    return DASH if value is None or value == "" else value

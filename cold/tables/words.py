@@ -1,0 +1,120 @@
+"""What stands below a table: terms, reductions, differences, what is missing and where the numbers come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from coldtheory.provenance import provenance
+
+from .compared import Comparison, Line
+from .declared import Settings
+from .numbers import LEVEL, Difference
+from .sheet import Column, Entry, text
+from .stored import Shelf
+
+KINDS = {
+    "equal": "equal terms",
+    "published": "as published: each method with the settings of its own paper, on the same data and memory",
+}
+_STREAM = {"optimizer", "momentum", "memory_policy", "replay"}
+_LONG = Column("", "difference")
+
+
+def seeds(line: Line) -> str:
+    found, wanted = len(line.runs), len(line.row.seeds)
+    return str(found) if found == wanted else f"{found} of {wanted}"
+
+
+def settings(line: Line) -> str:
+    """What a row has beyond the base, or how far its tuning is."""
+    if line.row.absent:
+        return "not applicable"
+    if line.settings is None:
+        to_try = len(line.choice.missing) + line.choice.to_come
+        return f"tuning: {len(line.choice.tried)} of {len(line.choice.tried) + to_try} runs"
+    return _told(line.settings) or "preset"
+
+
+def notes(comparisons: Sequence[Comparison], shelf: Shelf) -> Iterator[str]:
+    """One line each; several comparisons of one sheet share what is common."""
+    for comparison in comparisons:
+        where = f"{comparison.terms.title}: " if len(comparisons) > 1 else ""
+        if comparison.terms.short:
+            yield f"{where}reduced for all rows: {comparison.terms.short}"
+        if len(comparison.ranking) > 1:
+            first, second = comparison.ranking[:2]
+            gap = comparison.gap(first)
+            assert gap is not None
+            which = "best" if comparison.complete else "best of the rows that are complete"
+            yield f"{where}{which}: {first.row.label}; to the runner-up, {second.row.label}: {difference(gap)}"
+        for left, right, found in comparison.contrasts:
+            yield f"{where}{left.row.label} − {right.row.label}: {difference(found)}"
+    yield from _about_rows(comparisons)
+    if any(line.row.tuning for comparison in comparisons for line in comparison.lines):
+        yield (
+            "settings were chosen on validation data: three learning rates with the method's parameter at its start, "
+            "then its two other values at the best rate; one seed that no row uses"
+        )
+    yield "± is the standard deviation over seeds; F as printed (maximum over all earlier l); bold: best of its column"
+    yield from (f"not used: {line}" for line in shelf.problems.values())
+    if any(run.made_up for run in shelf.used):
+        yield "MADE UP: some of these runs were written for a test, no training took place"
+
+
+def difference(found: Difference) -> str:
+    """
+    >>> difference(Difference(1.07, 0.44, 1.70, (1.2, 0.8, 1.2)))
+    '+1.07 [+0.44, +1.70] points (95 % interval, paired over 3 seeds: +1.20, +0.80, +1.20)'
+    """
+    each = ", ".join(f"{value:+.2f}" for value in found.each)
+    if found.low is None:
+        return f"{found.mean:+.2f} points (one seed)"
+    shown = text(Entry(found), _LONG)
+    return f"{shown} points ({100 * LEVEL:.0f} % interval, paired over {len(found.each)} seeds: {each})"
+
+
+def commands(comparisons: Sequence[Comparison], shelf: Shelf) -> tuple[str, ...]:
+    """Lines for the shell, tuning first, each run once."""
+    cells = {cell.run_id: cell for comparison in comparisons for cell in comparison.missing}
+    return tuple(shelf.command(cell) for cell in cells.values())
+
+
+def to_come(comparisons: Sequence[Comparison]) -> int:
+    """Tuning runs that can be named only after those that are missing now, and the final runs after them."""
+    waiting = [line for one in comparisons for line in one.lines if line.choice.settings is None]
+    return sum(line.choice.to_come + len(line.row.seeds) for line in waiting)
+
+
+def origin(call: str, shelf: Shelf) -> tuple[str, ...]:
+    """The command, this version and the versions that made the runs."""
+    here = provenance()
+    commits = sorted({str(run.provenance.get("commit"))[:12] for run in shelf.used})
+    made = f"{len(shelf.used)} runs of commits {', '.join(commits)}" if commits else "no runs"
+    own = (here["commit"] or "no checkout")[:12] + (" with changes" if here["changed"] else "")
+    return (f"{call}; {made}", f"made with cold {here['packages']['cold-continual']}, commit {own}, {here['time']}")
+
+
+def _about_rows(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    told: dict[str, None] = {}
+    for comparison in comparisons:
+        for line in comparison.lines:
+            for what in ("reduced", "absent", "borrowed"):
+                if word := getattr(line.row, what):
+                    named = {"reduced": "reduced, not ranked: ", "absent": "not applicable: ", "borrowed": ""}[what]
+                    told[f"{line.row.label}: {named}{word}"] = None
+            if line.row.bound:
+                told[f"{line.row.label}: an upper bound, not ranked"] = None
+    yield from told
+
+
+def _told(given: Settings) -> str:
+    """
+    >>> _told({"lr": 0.2, "batch_size": 128, "replay": "mixed", "options": {"fill": "stream", "alpha": 0.5}})
+    'online SGD, lr 0.2, batch_size 128, alpha 0.5'
+    """
+    options = {name: value for name, value in given.get("options", {}).items() if name != "fill"}
+    plain = {name: value for name, value in given.items() if name not in _STREAM | {"options"}}
+    words = ["online SGD"] if "replay" in given else ["SGD"] if given.get("optimizer") == "sgdm" else []
+    words += [f"{name} {value}" for name, value in plain.items()]
+    words += [name if value is True else f"{name} {value}" for name, value in options.items()]
+    return ", ".join(words)
