@@ -87,9 +87,10 @@ def fill(
     def of(state: State) -> tuple[str, ...]:
         return tuple(run_id for run_id in wanted if states[run_id].state == state)
 
-    done = of("done")
-    places = {run_id: finished.get(run_id, out / run_id) for run_id in (*done, *of("reused"))}
-    return Report(done, of("reused"), {name: states[name].error for name in of("failed")}, of("busy"), places)
+    places = {
+        run_id: finished.get(run_id, out / run_id) for run_id in wanted if states[run_id].state in ("done", "reused")
+    }
+    return Report(of("done"), of("reused"), {name: states[name].error for name in of("failed")}, of("busy"), places)
 
 
 def _received(outcome: Outcome, out: Path, config: RunConfig) -> Outcome:

@@ -1,8 +1,8 @@
 """Processes of this machine. `coldtheory.parallel` gives up when one of them is killed; a grid goes on.
 
 When a worker dies (out of memory, killed), loky stops the whole pool. Cells that had not begun go to a new pool. One
-of those that had begun may have killed its worker, so each of them runs again in a process of its own at the end: it
-goes on from its checkpoint, and if its process dies a second time the cell has failed.
+of those that had begun may have killed its worker, so they run again at the end, one at a time: each goes on from its
+checkpoint, and one whose process dies a second time has failed.
 """
 
 from __future__ import annotations
@@ -26,22 +26,30 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS
 def outcomes(cells: Sequence[Cell], engine: Engine) -> Iterator[Outcome]:
     threads = engine.threads_each
     limits = {} if threads is None else dict.fromkeys(_THREAD_VARIABLES, str(threads))
-    waiting, suspects = list(cells), []
+    waiting: list[Cell] = list(cells)
+    suspects: list[Cell] = []
     while waiting:
         lost: list[Cell] = []
         yield from _pool(waiting, min(engine.workers, len(waiting)), limits, lost)
-        begun = [cell for cell in lost if (cell.folder / BEGUN).exists()]
+        begun, waiting = _parted(lost)
         suspects += begun
-        # a pool that breaks before any cell begins would break for ever
-        waiting = [cell for cell in lost if cell not in begun] if begun else []
-        suspects += lost if not begun else []
-    for cell in suspects:
+    while suspects:
         lost = []
-        yield from _pool([cell], 1, limits, lost)
-        if lost:
-            (cell.folder / BEGUN).unlink(missing_ok=True)
+        yield from _pool(suspects, 1, limits, lost)
+        guilty, suspects = _parted(lost)
+        for cell in guilty:
             lasting = write_failure(cell.folder, cell.config, LOST, "")
             yield Outcome(cell.run_id, "failed", LOST, lasting=lasting)
+
+
+def _parted(lost: list[Cell]) -> tuple[list[Cell], list[Cell]]:
+    """Lost cells that had begun, and the others. A pool that broke before any began would do so for ever: then all."""
+    begun = {cell.run_id for cell in lost if (cell.folder / BEGUN).exists()}
+    for cell in lost:
+        (cell.folder / BEGUN).unlink(missing_ok=True)
+    if not begun:
+        return lost, []
+    return [cell for cell in lost if cell.run_id in begun], [cell for cell in lost if cell.run_id not in begun]
 
 
 def _pool(cells: Sequence[Cell], workers: int, limits: dict[str, str], lost: list[Cell]) -> Iterator[Outcome]:

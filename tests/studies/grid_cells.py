@@ -27,3 +27,11 @@ def rows(folders: Any) -> dict[str, Any]:
         arrays = {name: array.tolist() for name, array in result.arrays.items()}
         found[result.run_id] = (config, result.metrics, result.per_task, result.diagnostics, arrays)
     return found
+
+
+def troubled(order: Path, what: str | None, **changes: Any) -> RunConfig:
+    """A cell that does what the file says when its second task begins."""
+    if what is not None:
+        order.write_text(what)
+    method = str(Path(__file__).parent / "trouble.py")
+    return make_config(TINY, {"method": method, "options": {"order": str(order)}}, changes)
