@@ -114,7 +114,7 @@ def full_size(table: str, kind: str) -> tuple[Terms, ...]:
 
 def reduced_stand_in(terms: Terms) -> str | None:
     """The benchmark whose reduced runs may stand beside a column of full size."""
-    name = declarations()["full"]["reduced"].get(terms.name)
+    name = declarations()["full"]["stand_in"].get(terms.name)
     return None if name is None else str(name)
 
 
