@@ -81,7 +81,7 @@ class RunConfig:
     amp: str = "off"
     channels_last: bool = False
     compile: bool = False
-    eval_batch: int = 2048
+    eval_batch: int | None = None  #: samples of a test forward; by default what suits the device
 
     def __post_init__(self) -> None:
         for name, known in CHOICES.items():

@@ -1,4 +1,4 @@
-"""Test accuracy of a model on all tasks, in large batches."""
+"""Test accuracy of a model on all tasks, in batches as large as the device likes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from coldtheory.errors import ColdError
 
 from .data import Part, Task
 from .methods.base import Context
+
+EVAL_BATCH = 2048
+EVAL_BATCH_CPU = 128  # larger activations come as fresh pages from the system at each layer, half the time on a CPU
 
 
 def accuracies(context: Context, model: nn.Module) -> NDArray[np.float64]:
@@ -35,7 +38,8 @@ def _right(context: Context, model: nn.Module, task: Task) -> torch.Tensor:
     """Number of right answers, on the device: no wait before all tasks are done."""
     part = evaluated_part(task, context.config.evaluate_on)
     right = torch.zeros((), dtype=torch.int64, device=context.device)
-    for rows in torch.split(torch.arange(len(part), device=context.device), context.config.eval_batch):
+    size = context.config.eval_batch or (EVAL_BATCH if context.device.type != "cpu" else EVAL_BATCH_CPU)
+    for rows in torch.split(torch.arange(len(part), device=context.device), size):
         logits = context.forward(model, context.inputs(part.raw(rows)), [(task.head, len(rows))])[0]
         right += (logits.argmax(1) == part.y[rows]).sum()
     return right

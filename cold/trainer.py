@@ -189,6 +189,7 @@ class Trainer:
             self.method.end_epoch(at.task, at.epoch)
             at.epoch, at.step, at.order = at.epoch + 1, 0, None
             self._look()
+            self._save_when_due()
         self.method.end_task(at.task, train)
         if self.watch is not None:
             self._measure(self.watch.end_task, at.task)
@@ -221,8 +222,7 @@ class Trainer:
                 self._measure(watch.during_task, number, at.total)
             if self._pending == _LOOK_EVERY:
                 self._look()
-                if time.monotonic() - self._last_save >= self._every:
-                    self._save()
+                self._save_when_due()
             if self._should_stop():
                 self._look()
                 self._save()
@@ -237,6 +237,10 @@ class Trainer:
                 part = Part(part.raw(), torch.arange(len(part), device=self.device), part.y)
             self._present = (number, part)
         return self._present[1]
+
+    def _save_when_due(self) -> None:
+        if time.monotonic() - self._last_save >= self._every:
+            self._save()
 
     def _look(self) -> None:
         """Are the losses of the last steps numbers?"""

@@ -65,6 +65,22 @@ def test_resume_without_a_checkpoint_starts(tmp_path):
     assert not trainer.resumed
 
 
+def test_short_epochs_are_kept_too(tmp_path):
+    """A checkpoint is due after N minutes however few steps an epoch has."""
+
+    def lost() -> bool:
+        if trainer.position.total == 10:  # in the fourth epoch of three steps
+            raise MemoryError
+        return False
+
+    trainer = Trainer(tiny(epochs=5), out=tmp_path, checkpoint_every=0.0, should_stop=lost)
+    with pytest.raises(MemoryError):
+        trainer.run()
+    again = Trainer(tiny(epochs=5), out=tmp_path)
+    same_results(Trainer(tiny(epochs=5), out=tmp_path / "whole").run(), again.run(resume=True))
+    assert again.resumed
+
+
 # ---------------------------------------------------------------------------------------------- damage
 
 
@@ -143,10 +159,10 @@ def processes():
 
 
 def test_killed_at_random_moments(processes, tmp_path):
-    """kill -9, again and again, while it trains, evaluates and writes (a checkpoint every fifty steps)."""
+    """kill -9, again and again, while it trains, evaluates and writes (a checkpoint every epoch of three steps)."""
     parts = tmp_path / "parts"
     whole = Trainer(killed_config(), out=tmp_path / "whole").run()
-    far = 2 * whole.timing["steps"] // KILLS + 50  # so that most kills fall after a new checkpoint
+    far = 2 * whole.timing["steps"] // KILLS  # so that most kills fall after a new checkpoint, before the end
     folders = tmp_path / "whole" / whole.run_id, parts / whole.run_id
     moments = random.Random(0)
     kills = positions = 0
@@ -168,7 +184,7 @@ def test_killed_at_random_moments(processes, tmp_path):
         assert process.exitcode == -signal.SIGKILL
         kills += 1
         positions += bool(checkpoints(folders[1]))
-    assert positions > 0  # some of the kills met a run that had something to lose
+    assert positions > KILLS / 2  # most of the kills met a run that had something to lose
     process = processes.Process(target=run_killed_config, args=(parts, steps))
     process.start()
     process.join()
