@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from coldtheory.cli.app import complain
 from coldtheory.errors import ColdError
 
-from . import compare, methods, run, show, table, weights
+from . import compare, methods, run, show, study, table, weights
 
 
 class _OneLineErrors(TyperGroup):
@@ -43,6 +43,7 @@ def root() -> None:
 
 for module in (run, show, compare, table, weights, methods):
     module.add_to(app)
+app.add_typer(study.app, name="study")
 try:
     app.add_typer(importlib.import_module("cold.cli.data").app, name="data")
 except ModuleNotFoundError as error:

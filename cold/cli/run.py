@@ -123,7 +123,7 @@ def run(
     flags = {name: given[name] for name in RunConfig.__dataclass_fields__ if given.get(name) is not None}
     for name, words in (("options", option), ("data_options", data_option)):
         if words:
-            flags[name] = dict(_pair(word) for word in words)
+            flags[name] = dict(pair(word) for word in words)
     if online:
         flags["epochs"] = 1
     chosen = build_config(config, flags)
@@ -218,7 +218,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[Place], None]]:
         yield show
 
 
-def _pair(word: str) -> tuple[str, Any]:
+def pair(word: str) -> tuple[str, Any]:
     name, equals, text = word.partition("=")
     if not equals or not name:
         raise ColdError(f"cannot read {word!r}: give NAME=VALUE")

@@ -30,8 +30,8 @@ def index(*roots: Path) -> dict[str, Path]:
 
 
 def failures(out: Path) -> dict[str, str]:
-    """Failed cells of a folder, run id -> the line that says why."""
-    found = {path.parent.name: read_json(path) for path in sorted(out.glob(f"*/{ERROR}"))}
+    """Failed cells at any depth of a folder, run id -> the line that says why."""
+    found = {path.parent.name: read_json(path) for path in sorted(out.rglob(ERROR))}
     return {name: str(content.get("error", "unknown: error.json is damaged")) for name, content in found.items()}
 
 

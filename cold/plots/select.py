@@ -56,9 +56,21 @@ def lines_of(panel: Panel, runs: Sequence[Run], profile: str | None = None) -> l
         group = _largest(
             own, lambda run: _frozen({k: v for k, v in run.config.items() if k not in moving | _FREE}), panel
         )
+        group = _own_values(group, panel)
         if group:
             lines.append(Line(method, tuple(_latest(group, panel))))
     return lines
+
+
+def _own_values(runs: list[Run], panel: Panel) -> list[Run]:
+    """Lines over tasks, one a value: where two or more of the panel's own values are stored, only these.
+
+    A sweep over one epoch to twenty is thus also the comparison of one with five.
+    """
+    if panel.kind not in ("tasks", "gap"):
+        return runs
+    own = [run for run in runs if any(_equal(_value(run, panel), value) for value in panel.values)]
+    return own if len({str(_value(run, panel)) for run in own}) > 1 else runs
 
 
 def table_of(study: Study, runs: Sequence[Run], profile: str | None = None) -> tuple[Table, list[Run]]:

@@ -1,9 +1,9 @@
 """Stored training runs: the one schema that `cold run` writes and every training figure and table reads.
 
-A results folder holds one folder a run:
+A results folder holds one folder a run, at any depth:
 
-    <out>/<run-id>/result.json     what the run was and what came out, JSON
-    <out>/<run-id>/arrays.npz      matrices, numpy without pickles
+    <out>/.../<run-id>/result.json     what the run was and what came out, JSON
+    <out>/.../<run-id>/arrays.npz      matrices, numpy without pickles
 
 result.json:
 
@@ -120,14 +120,14 @@ def read_run(folder: Path) -> Run:
         diagnostics=content.get("diagnostics") or {},
         provenance=content.get("provenance") or {},
         made_up=content.get("made_up") is True,
-        synthetic=content.get("synthetic") is True,
+        synthetic=content.get("synthetic") is True or content["config"].get("dataset") == "synthetic",
         folder=folder,
     )
 
 
 def read_runs(folder: Path) -> tuple[tuple[Run, ...], tuple[str, ...]]:
-    """All readable runs of a results folder by name, and one line for each that cannot be read."""
-    paths = sorted(folder.glob(f"*/{RESULT}")) if folder.is_dir() else []
+    """All readable runs at any depth of a results folder, and one line for each that cannot be read."""
+    paths = sorted(folder.rglob(RESULT)) if folder.is_dir() else []
     return _read_all(tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths))
 
 

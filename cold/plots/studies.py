@@ -72,11 +72,18 @@ class Study:
         return f"fig:{self.id}"
 
     def on(self, dataset: str | None) -> Study:
-        """The same study of another dataset; panels that differed in the dataset alone become one."""
+        """The same study of another dataset; panels that differed in the dataset alone become one.
+
+        "OLD=NEW" puts NEW in the place of OLD and leaves the panels of other datasets as they are.
+        """
         if dataset is None:
             return self
+        old, equals, new = dataset.rpartition("=")
         moved = (
-            replace(panel, dataset=dataset + IID * panel.dataset.endswith(IID), memory=None) for panel in self.panels
+            panel
+            if equals and panel.dataset.removesuffix(IID) != old
+            else replace(panel, dataset=new + IID * panel.dataset.endswith(IID), memory=None)
+            for panel in self.panels
         )
         return replace(self, panels=tuple(dict.fromkeys(moved)))
 

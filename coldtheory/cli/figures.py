@@ -69,7 +69,7 @@ def plot(
     formats: Annotated[str, typer.Option("--format", help="png, pdf or both, by commas.")] = "png,pdf",
     paper: Annotated[bool, typer.Option("--paper", help="Training figures: the paper's printed numbers too.")] = False,
     dataset: Annotated[
-        str | None, typer.Option("--dataset", help="Training figures: another dataset than the paper's.")
+        str | None, typer.Option("--dataset", help="Training figures: another dataset than the paper's, or OLD=NEW.")
     ] = None,
     profile: Annotated[
         str | None, typer.Option("--profile", help="Training figures: only runs of this profile.")

@@ -160,8 +160,9 @@ def _training(wanted: Training) -> list[Figure]:
     from cold.plots.names import dataset_name  # noqa: PLC0415
     from cold.plots.studies import STUDIES  # noqa: PLC0415
 
-    ending = "" if wanted.dataset is None else f"-{wanted.dataset}"
-    place = "" if wanted.dataset is None else f" (drawn on {dataset_name(wanted.dataset)})"
+    other = "" if wanted.dataset is None else wanted.dataset.rpartition("=")[2]
+    ending = other and f"-{other}"
+    place = other and f" (drawn on {dataset_name(other)})"
     return [
         Figure(
             study.id + ending, study.label, study.title + place, study.sentence, "training",

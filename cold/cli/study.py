@@ -1,0 +1,201 @@
+"""`cold study`: the paper's ablations, listed, planned, run and looked after."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from coldtheory.errors import ColdError, unknown_name
+
+from ..grid import ENGINES, Engine, Event, fill, merge
+from ..studies import PROFILES, Study, find_study, planned, studies
+from ..studies.plan import THROUGHPUT, estimates
+from ..studies.standing import standings
+from .run import pair
+from .show import JsonOption
+from .study_print import about, print_lines, print_plan, print_report, print_standings, table
+
+OUT = Path("results/runs")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="The paper's ablations.")
+
+Name = Annotated[str, typer.Argument(metavar="ID|FILE.toml|all", help="A study, one of your own, or all.")]
+Profile = Annotated[str, typer.Option("--profile", help="paper: the printed settings; cpu: reduced; smoke: seconds.")]
+Out = Annotated[Path, typer.Option("--out", help="Folder of the runs.")]
+Reuse = Annotated[
+    list[Path] | None, typer.Option("--reuse", help="Finished runs below this folder count, too (repeatable).")
+]
+
+
+@app.command("list")
+def list_studies(as_json: JsonOption = False) -> None:
+    """List the studies with their figures and the number of runs in each profile.
+
+    Example: [bold]cold study list[/]
+    """
+    if as_json:
+        typer.echo(json.dumps([about(study, OUT) for study in studies()]))
+        return
+    shown = table("study", "what it asks", *PROFILES, "figures", numbers=PROFILES)
+    for study in studies():
+        runs = (str(len(planned(study, profile))) if profile in study.grids else "–" for profile in PROFILES)
+        shown.add_row(study.id, study.title, *runs, ", ".join(study.figures))
+    console = Console(highlight=False)
+    console.print(shown)
+    console.print("[dim]runs by profile; what several studies need runs once[/]")
+
+
+@app.command("show")
+def show_study(name: Name, as_json: JsonOption = False) -> None:
+    """Print a study: the paper's claim, its runs, its figures and how to draw them.
+
+    Example: [bold]cold study show V[/]
+    """
+    for study in _chosen(name):
+        if as_json:
+            typer.echo(json.dumps(about(study, OUT)))
+            continue
+        console = Console(highlight=False)
+        console.print(f"[bold]{study.id}[/]: {escape(study.title)}")
+        console.print(f"{escape(study.label)}: {escape(study.claim)}", soft_wrap=True)
+        for profile in PROFILES:
+            if profile not in study.grids:
+                console.print(f"[bold]{profile}[/]: none; {escape(study.absent.get(profile, 'its file has none'))}")
+                continue
+            console.print(f"[bold]{profile}[/]: {len(planned(study, profile))} runs")
+            for grid in study.grids[profile]:
+                settings = "".join(f", {key} = {value}" for key, value in grid.settings.items())
+                values = "" if grid.field == "method" else f", {grid.field} in {list(grid.values)}"
+                words = f"  {grid.dataset}{settings}{values}: {', '.join(grid.methods)}; seeds {list(grid.seeds)}"
+                console.print(escape(words), soft_wrap=True)
+            for picture in study.pictures.get(profile, ()):
+                console.print(f"  [dim]{escape(picture.command(profile, OUT))}[/]", soft_wrap=True)
+
+
+@app.command("run")
+def run_study(
+    name: Name,
+    profile: Profile = "cpu",
+    out: Out = OUT,
+    reuse: Reuse = None,
+    engine: Annotated[str, typer.Option(help=f"{', '.join(ENGINES)}.")] = "loky",
+    jobs: Annotated[int, typer.Option(help="Runs at a time; -1: as many as cores, or as GPUs take.")] = -1,
+    scheduler: Annotated[str | None, typer.Option(help="Address of a dask scheduler.")] = None,
+    gpu: Annotated[float | None, typer.Option(help="Share of a GPU a run: 1, or 0.5 for two on each.")] = None,
+    threads: Annotated[int | None, typer.Option(help="CPU threads a run; default: cores / jobs.")] = None,
+    slurm: Annotated[list[str] | None, typer.Option("--slurm", help="NAME=VALUE of submitit's executor.")] = None,
+    data_root: Annotated[Path | None, typer.Option(help="Folder of the data; default: COLD_DATA.")] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Also runs that failed before.")] = False,
+    weights: Annotated[bool, typer.Option("--weights", help="Keep the trained networks.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many runs there are, and how long.")] = False,
+    throughput: Annotated[
+        float | None, typer.Option(help="With --dry-run: GPU hours from this many 32 x 32 images a second.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make the runs of a study that are not there yet.
+
+    Examples: [bold]cold study run V --profile cpu --jobs 2[/]
+    [bold]cold study run all --profile paper --dry-run[/]
+    [bold]cold study run V --profile paper --engine dask --scheduler tcp://host:8786 --gpu 1[/]
+    [bold]cold study run V --profile paper --engine slurm --slurm slurm_partition=gpu --gpu 1[/]
+
+    A stopped study goes on when the same command is given again. Exit code 1: some runs failed.
+    """
+    chosen = _with_profile(_chosen(name), profile, several=name == "all")
+    roots = [out, *(reuse or [])]
+    if dry_run:
+        assumed = THROUGHPUT if throughput is None and profile == "paper" else throughput
+        done = {run_id for one in standings(chosen, profile, roots) for run_id in one.finished}
+        plan = estimates(chosen, profile, finished=done, throughput=assumed)
+        if as_json:
+            rows = [one.as_dict() for one in plan]
+            typer.echo(json.dumps({"estimate": True, "throughput": assumed, "studies": rows}))
+        else:
+            print_plan(plan, assumed, Engine(engine, jobs).workers)
+        return
+    if throughput is not None:
+        raise ColdError("--throughput goes with --dry-run")
+    options = dict(pair(word) for word in slurm or [])
+    where = Engine(engine, jobs, scheduler, threads, gpu, options)
+    configs = [run.config for study in chosen for run in planned(study, profile)]
+    try:
+        report = fill(
+            configs, out, engine=where, data_root=data_root, retry_failed=retry_failed, roots=roots, weights=weights,
+            on_event=_tell,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        print("stopped; finished runs stay, the same command goes on with the rest", file=sys.stderr)
+        raise typer.Exit(130) from None
+    if as_json:
+        folders = {run_id: str(folder) for run_id, folder in report.folders.items()}
+        content = {"done": report.done, "reused": report.reused, "failed": dict(report.failed), "busy": report.busy}
+        typer.echo(json.dumps({**content, "folders": folders}))
+    else:
+        print_report(chosen, profile, out, report)
+    if not report.complete:
+        raise typer.Exit(1)
+
+
+@app.command("status")
+def status(
+    name: Name = "all", profile: Profile = "cpu", out: Out = OUT, reuse: Reuse = None, as_json: JsonOption = False
+) -> None:
+    """Say which runs of a study are finished, failed (and why) or missing.
+
+    Example: [bold]cold study status all --profile cpu --out runs[/]
+    """
+    chosen = _with_profile(_chosen(name), profile, several=name == "all")
+    found = standings(chosen, profile, [out, *(reuse or [])])
+    if as_json:
+        typer.echo(json.dumps([one.as_dict() for one in found]))
+        return
+    print_standings(found)
+
+
+@app.command("merge")
+def merge_runs(
+    sources: Annotated[list[Path], typer.Argument(metavar="FOLDERS...", help="Folders of runs, of any depth.")],
+    out: Out = OUT,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring the runs of several machines into one folder. Nothing is overwritten; what differs is named.
+
+    Example: [bold]cold study merge machine-a/runs machine-b/runs --out results/runs[/]
+    """
+    merged = merge(sources, out)
+    wrong = {**merged.different, **merged.damaged}
+    if as_json:
+        content = {"copied": merged.copied, "same": merged.same, "different": dict(merged.different)}
+        typer.echo(json.dumps({**content, "damaged": dict(merged.damaged)}))
+    else:
+        console = Console(highlight=False)
+        console.print(f"{len(merged.copied)} runs copied to {out}, {len(merged.same)} were there with the same content")
+        print_lines(console, wrong)
+    if wrong:
+        raise typer.Exit(1)
+
+
+def _chosen(name: str) -> list[Study]:
+    return list(studies()) if name == "all" else [find_study(name)]
+
+
+def _with_profile(chosen: list[Study], profile: str, *, several: bool) -> list[Study]:
+    """Of all studies, those that have the profile; a single one must have it."""
+    if profile not in PROFILES:
+        raise unknown_name("profile", profile, PROFILES)
+    if several:
+        return [study for study in chosen if profile in study.grids]
+    for study in chosen:
+        study.grids_of(profile)
+    return chosen
+
+
+def _tell(event: Event) -> None:
+    why = f": {event.error}" if event.error else ""
+    print(f"{event.run_id} {event.state} ({event.done} of {event.total}){why}", file=sys.stderr)

@@ -1,0 +1,94 @@
+"""What `cold study` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ..grid import Report
+from ..studies import Study, planned
+from ..studies.plan import Estimate
+from ..studies.standing import Standing
+
+
+def about(study: Study, out: Path) -> dict[str, Any]:
+    return {
+        "id": study.id, "title": study.title, "claim": study.claim, "label": study.label, "figures": study.figures,
+        "absent": dict(study.absent),
+        "profiles": {
+            profile: {
+                "runs": len(planned(study, profile)),
+                "grids": [{**vars(grid), "settings": dict(grid.settings)} for grid in grids],
+                "figures": [picture.command(profile, out) for picture in study.pictures.get(profile, ())],
+            }
+            for profile, grids in study.grids.items()
+        },
+    }  # fmt: skip
+
+
+def print_report(chosen: Sequence[Study], profile: str, out: Path, report: Report) -> None:
+    console = Console(highlight=False)
+    words = f"{len(report.done)} runs made, {len(report.reused)} were there, {len(report.failed)} failed"
+    console.print(words + (f", {len(report.busy)} are run by another program" if report.busy else ""))
+    print_lines(console, report.failed)
+    if report.failed:
+        console.print("[dim]try them again with --retry-failed[/]")
+    pictures = dict.fromkeys(p for study in chosen for p in study.pictures.get(profile, ()))
+    for picture in pictures:
+        console.print(f"[dim]{escape(picture.command(profile, out))}[/]", soft_wrap=True)
+
+
+def print_standings(found: Sequence[Standing]) -> None:
+    shown = table("study", "runs", "finished", "failed", "missing", numbers=("runs", "finished", "failed", "missing"))
+    for one in found:
+        counts = (one.runs, len(one.finished), len(one.failed), len(one.missing))
+        shown.add_row(one.study, *map(str, counts))
+    console = Console(highlight=False)
+    console.print(shown)
+    print_lines(console, {run_id: line for one in found for run_id, line in one.failed.items()})
+
+
+def print_lines(console: Console, lines: Mapping[str, str]) -> None:
+    """A run and what is wrong with it, a line each."""
+    for run_id, line in lines.items():
+        console.print(f"[red]{run_id}[/]: {escape(line)}", soft_wrap=True)
+
+
+def print_plan(plan: Sequence[Estimate], throughput: float | None, workers: int) -> None:
+    """Core minutes from measured steps, or GPU hours from a stated throughput; both are called estimates."""
+    unit = "core minutes" if throughput is None else "GPU hours"
+    amounts = [60 * (one.core_hours or 0.0) if throughput is None else one.gpu_hours or 0.0 for one in plan]
+    shown = table("study", "runs", "to make", "passes", unit, numbers=("runs", "to make", "passes", unit))
+    for one, amount in zip(plan, amounts, strict=True):
+        shown.add_row(one.study, str(one.runs), str(one.new), f"{one.passes:,.0f}", f"{amount:,.1f}")
+    total = sum(amounts)
+    if len(plan) > 1:
+        sums = (sum(one.runs for one in plan), sum(one.new for one in plan))
+        shown.add_row("all", *map(str, sums), f"{sum(one.passes for one in plan):,.0f}", f"{total:,.1f}")
+    console = Console(highlight=False)
+    console.print(shown)
+    if throughput is None:
+        memory = max((one.memory_bytes or 0 for one in plan), default=0)
+        words = (
+            f"an estimate from steps measured now: about {total / workers:,.1f} minutes with {workers} runs at a "
+            f"time, {memory / 2**20:,.0f} MiB a run besides its data"
+        )
+    else:
+        words = (
+            f"an estimate, not a measurement: {throughput:g} images of 32 x 32 a second through ResNet-18, forward and "
+            "backward (--throughput); other images and networks by their multiplications"
+        )
+    console.print(words, soft_wrap=True)
+    console.print("[dim]passes: one sample forward and backward; runs that an earlier study has are not made again[/]")
+
+
+def table(*names: str, numbers: Sequence[str] = ()) -> Table:
+    made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in names:
+        made.add_column(name, overflow="fold", justify="right" if name in numbers else "left", no_wrap=name in numbers)
+    return made

@@ -1,0 +1,170 @@
+"""A study, and reading one from its TOML file.
+
+title, claim, label   what it asks; the paper's claim in one sentence, and the label of the place
+methods, field, values, seeds, settings   the runs: each method at each value of the field (of `RunConfig`) with
+                      each seed. Field "method": the methods themselves are compared. Field "memory-per-task":
+                      values are samples a task, and the memory is as many for each task
+[figures]             by profile, ids of the figure registry whose data these runs are: "ID", or "ID on DATASET"
+                      where another dataset stands in for the paper's ("ID on OLD=NEW" for one of several)
+[[paper]], [[cpu]], [[smoke]]   grids by profile: dataset, and whatever differs from the lines above;
+    memory            the printed column that the settings come from
+    of                settings of single methods: { cold-oracle = { lr = 1e-3 } }
+absent                by profile, why it has no grid there
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as _field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from coldtheory.errors import ColdError, unknown_name
+
+from ..config import RunConfig, read_config
+
+HERE = Path(__file__).parent
+BASES = "profiles.toml"
+PROFILES = ("paper", "cpu", "smoke")
+PER_TASK = "memory-per-task"
+_SEEDS = {"paper": [0, 1, 2], "cpu": [0, 1, 2], "smoke": [0, 1]}
+_SHARED = ("methods", "field", "values", "seeds", "settings")
+_OWN = ("dataset", "memory", "of")
+_TOP = ("title", "claim", "label", "figures", "absent", *_SHARED, *PROFILES)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure that a study's runs can be drawn as."""
+
+    figure: str
+    dataset: str | None = None  #: the dataset, or OLD=NEW, that stands in for the paper's
+
+    @classmethod
+    def of(cls, text: str) -> Picture:
+        figure, _, dataset = text.partition(" on ")
+        return cls(figure.strip(), dataset.strip() or None)
+
+    def command(self, profile: str, out: Path) -> str:
+        place = "" if self.dataset is None else f" --dataset {self.dataset}"
+        return f"coldtheory plot {self.figure}{place} --profile {profile} --out {out}"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every method at every value with every seed, on one dataset."""
+
+    dataset: str
+    methods: tuple[str, ...]
+    field: str
+    values: tuple[Any, ...]
+    seeds: tuple[int, ...]
+    memory: int | None = None
+    settings: Mapping[str, Any] = _field(default_factory=dict)
+    of: Mapping[str, Mapping[str, Any]] = _field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Study:
+    """One ablation."""
+
+    id: str
+    title: str
+    claim: str
+    label: str
+    grids: Mapping[str, tuple[Grid, ...]]
+    pictures: Mapping[str, tuple[Picture, ...]]
+    absent: Mapping[str, str]
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """The ids of all figures of the study, whatever the profile."""
+        return tuple(dict.fromkeys(p.figure for profile in PROFILES for p in self.pictures.get(profile, ())))
+
+    def grids_of(self, profile: str) -> tuple[Grid, ...]:
+        if profile not in PROFILES:
+            raise unknown_name("profile", profile, PROFILES)
+        if not self.grids.get(profile):
+            why = self.absent.get(profile, "its file has none")
+            raise ColdError(f"the study {self.id} has no {profile} profile: {why}")
+        return self.grids[profile]
+
+
+@lru_cache(maxsize=1)
+def studies() -> tuple[Study, ...]:
+    """All studies of the paper, in the order of their files' numbers."""
+    paths = sorted(HERE.glob("[0-9]*.toml"), key=lambda path: int(path.stem.partition("-")[0]))
+    return tuple(map(read_study, paths))
+
+
+def find_study(name: str) -> Study:
+    """A study of the paper by id, or one's own by the path of its TOML file."""
+    known = {study.id: study for study in studies()}
+    if name in known:
+        return known[name]
+    if name.endswith(".toml"):
+        return read_study(Path(name))
+    raise unknown_name("study", name, [*known, "all"])
+
+
+def read_study(path: Path) -> Study:
+    raw = read_config(path)
+    _known_keys(path, raw, _TOP, "")
+    grids = {
+        profile: tuple(_grid(path, profile, raw, entry) for entry in _tables(path, raw, profile))
+        for profile in PROFILES
+        if profile in raw
+    }
+    if not grids:
+        raise ColdError(f"{path.name} has no runs; add a [[cpu]] or [[paper]] table with a dataset")
+    pictures = raw.get("figures", {})
+    _known_keys(path, pictures, PROFILES, "figures.")
+    return Study(
+        id=path.stem.lstrip("0123456789-"),
+        title=str(raw.get("title", path.stem)),
+        claim=str(raw.get("claim", "")),
+        label=str(raw.get("label", "")),
+        grids=grids,
+        pictures={profile: tuple(map(Picture.of, names)) for profile, names in pictures.items()},
+        absent=raw.get("absent", {}),
+    )
+
+
+def _tables(path: Path, raw: Mapping[str, Any], profile: str) -> Sequence[Mapping[str, Any]]:
+    tables = raw[profile]
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise ColdError(f"{path.name}: write the grids of {profile} as [[{profile}]]")
+    return tables
+
+
+def _grid(path: Path, profile: str, raw: Mapping[str, Any], entry: Mapping[str, Any]) -> Grid:
+    _known_keys(path, entry, (*_SHARED, *_OWN), f"{profile}.")
+    merged = {"seeds": _SEEDS[profile], **{name: raw[name] for name in _SHARED if name in raw}, **entry}
+    merged["settings"] = {**raw.get("settings", {}), **entry.get("settings", {})}
+    swept = merged.get("field", "method")
+    needed = ("dataset", "methods", *(() if swept == "method" else ("values",)))
+    for name in needed:
+        if not merged.get(name):
+            raise ColdError(f"{path.name}: a grid of {profile} lacks {name}")
+    allowed = [*RunConfig.__dataclass_fields__, PER_TASK]
+    for name in (swept, *merged["settings"], *(n for own in merged.get("of", {}).values() for n in own)):
+        if name not in allowed:
+            raise unknown_name(f"setting in {path.name}", name, allowed)
+    return Grid(
+        dataset=merged["dataset"],
+        methods=tuple(merged["methods"]),
+        field=swept,
+        values=() if swept == "method" else tuple(merged["values"]),
+        seeds=tuple(merged["seeds"]),
+        memory=merged.get("memory"),
+        settings=merged["settings"],
+        of=merged.get("of", {}),
+    )
+
+
+def _known_keys(path: Path, table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for name in table:
+        if name not in known:
+            raise unknown_name(f"entry {where}{name} of {path.name}; name", name, known)
