@@ -167,7 +167,7 @@ def _row(key: str, kind: str, about: Settings) -> Row:
 def _tuning(method: Settings, about: Settings) -> Tuning:
     shared = declarations()["tuning"]
     settings = {**about.get("tuning", shared["settings"]), "seed": shared["seed"]}
-    return Tuning(tuple(shared["lr"]), settings, _parameter(method.get("parameter")))
+    return Tuning(tuple(about.get("rates", shared["lr"])), settings, _parameter(method.get("parameter")))
 
 
 def _parameter(told: Settings | None) -> Parameter | None:

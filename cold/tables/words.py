@@ -52,8 +52,8 @@ def notes(comparisons: Sequence[Comparison], shelf: Shelf) -> Iterator[str]:
     yield from _about_rows(comparisons)
     if any(line.row.tuning for comparison in comparisons for line in comparison.lines):
         yield (
-            "settings were chosen on validation data: three learning rates with the method's parameter at its start, "
-            "then its two other values at the best rate; one seed that no row uses"
+            "settings were chosen on validation data: the learning rate with the method's parameter at its start, "
+            "then one of its two other values at the best rate; one seed that no row uses"
         )
     yield "± is the standard deviation over seeds; F as printed (maximum over all earlier l); bold: best of its column"
     yield from (f"not used: {line}" for line in shelf.problems.values())
