@@ -78,6 +78,7 @@ class Record:
     queue_steps_at: list[int] = field(default_factory=list)
     train_seconds: float = 0.0
     eval_seconds: float = 0.0
+    cpu_seconds: float = 0.0  #: of this process, all threads: what a busy machine does not stretch
     task_seconds: list[float] = field(default_factory=list)
 
 
@@ -151,7 +152,7 @@ class Trainer:
         self.watch = Watch(self.context, self.method, steps) if config.diagnostics else None
         self._queue_every = max(1, self.steps // _QUEUE_POINTS)
         self._last_save = time.monotonic()
-        self._mark = time.perf_counter()
+        self._mark, self._cpu_mark = time.perf_counter(), time.process_time()
 
     # ------------------------------------------------------------------------------------------------ running
 
@@ -165,7 +166,7 @@ class Trainer:
         if resume and self.folder is not None:
             self._resume()
             self.group.wait()
-        self._mark = time.perf_counter()
+        self._mark, self._cpu_mark = time.perf_counter(), time.process_time()
         if not self.record.start:
             self.record.start = self._evaluate()
             self.record.queues.append(self._queues())
@@ -293,9 +294,10 @@ class Trainer:
         return [] if queues is None else queues.tolist()
 
     def _clock(self, name: str) -> None:
-        now = time.perf_counter()
+        now, cpu = time.perf_counter(), time.process_time()
         setattr(self.record, name, getattr(self.record, name) + now - self._mark)
-        self._mark = now
+        self.record.cpu_seconds += cpu - self._cpu_mark
+        self._mark, self._cpu_mark = now, cpu
 
     def _finish(self) -> Result:
         record, tasks = self.record, len(self.benchmark.tasks)
@@ -312,6 +314,7 @@ class Trainer:
         timing = {
             "train_seconds": record.train_seconds,
             "eval_seconds": record.eval_seconds,
+            "cpu_seconds": record.cpu_seconds,
             "steps": self.position.total,
             "steps_per_second": self.position.total / max(record.train_seconds, 1e-9),
             "peak_memory_bytes": peak_memory(self.device),
