@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,13 +14,14 @@ from rich.console import Console
 from coldtheory.errors import ColdError, unknown_name
 
 from ..tables import records, words
-from ..tables.declared import KINDS
 from ..tables.formats import FORMATS
 from ..tables.make import PRINTED, Made, make, names, sheets, terms_of
 from ..tables.printed import complexity, hyperparameters
 from ..tables.sheet import Sheet
+from ..tables.source import using
 from ..tables.stored import ROOTS
 from ..tables.terminal import show
+from ..tables.terms import KINDS, Terms
 
 _SHOWN = ("terminal", *FORMATS, "json")
 
@@ -53,6 +55,9 @@ def table(
     measured: Annotated[
         Path | None, typer.Option(help="complexity: what `cold methods --measure --json` printed.")
     ] = None,
+    terms: Annotated[
+        Path | None, typer.Option(help="Comparisons of your own, a TOML file like cold/tables/comparisons.toml.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Print one of the paper's tables from stored runs: mean ± s.d. over seeds, the paper's value beside ours.
@@ -62,47 +67,57 @@ def table(
     [bold]cold table split-cifar10 --run --jobs 2[/]
     """
     form = "json" if as_json else form
-    for what, given, known in (("table", name, names()), ("kind", kind, KINDS), ("format", form, _SHOWN)):
-        if given not in known:
-            raise unknown_name(what, given, known)
-    call = f"cold table {name}" + ("" if kind == "equal" else f" --kind {kind}")
-    if name in PRINTED:
-        if run or missing:
-            raise ColdError(f"{name} needs no runs; leave out --run and --missing")
-        found = [complexity(call, measured)] if name == "complexity" else hyperparameters(call)
-        _print(form, found, records.of_sheets(name, found))
-        return
-    terms = terms_of(name, kind, out)
-    roots = [*(runs or ROOTS), *([out] if out is not None else [])]
-    failed: dict[str, str] = {}
-    if run:
-        made, failed = _fill(name, terms, roots, jobs, engine, data_root, retry_failed)
-    else:
-        made = make(name, terms, roots)
-    if missing:
-        _print_missing(made)
-    else:
-        _print(form, sheets(made, call), records.of_runs(made), made)
+    with using(terms):
+        for what, given, known in (("table", name, names()), ("kind", kind, KINDS), ("format", form, _SHOWN)):
+            if given not in known:
+                raise unknown_name(what, given, known)
+        call = f"cold table {name}" + ("" if kind == "equal" else f" --kind {kind}")
+        if name in PRINTED:
+            if run or missing:
+                raise ColdError(f"{name} needs no runs; leave out --run and --missing")
+            found = [complexity(call, measured)] if name == "complexity" else hyperparameters(call)
+            _print(form, found, records.of_sheets(name, found))
+            return
+        wanted = terms_of(name, kind, out)
+        roots = [*(runs or ROOTS), *([out] if out is not None else [])]
+        failed: dict[str, str] = {}
+        if run:
+            made, failed = _fill(name, wanted, roots, Place(jobs, engine, data_root, retry_failed))
+        else:
+            made = make(name, wanted, roots)
+        if missing:
+            _print_missing(made)
+        else:
+            _print(form, sheets(made, call), records.of_runs(made), made)
     if failed:
         raise typer.Exit(1)
 
 
-def _fill(
-    name: str, terms: Any, roots: list[Path], jobs: int, engine: str, data_root: Path | None, retry_failed: bool
-) -> tuple[Made, dict[str, str]]:
+@dataclass(frozen=True)
+class Place:
+    """Where and how new runs are made."""
+
+    jobs: int
+    engine: str
+    data_root: Path | None
+    retry_failed: bool
+
+
+def _fill(name: str, terms: tuple[Terms, ...], roots: list[Path], place: Place) -> tuple[Made, dict[str, str]]:
     from ..grid import Engine, Event  # noqa: PLC0415  (only where runs are made)
     from ..tables.filling import fill_table  # noqa: PLC0415
 
     def tell(event: Event) -> None:
         why = f": {event.error}" if event.error else ""
-        print(f"{event.run_id} {event.state} ({event.done} of {event.total}){why}", file=sys.stderr)
+        print(f"{event.run_id} {event.state} ({event.done} of {event.total}){why}", file=sys.stderr, flush=True)
 
-    chosen = Engine(engine or ("serial" if jobs == 1 else "loky"), jobs=jobs)
-    places = [*roots, *dict.fromkeys(place for one in terms for place in (one.out, one.tuning_out))]
+    engine = Engine(place.engine or ("serial" if place.jobs == 1 else "loky"), jobs=place.jobs)
+    folders = [*roots, *dict.fromkeys(folder for one in terms for folder in (one.out, one.tuning_out))]
     try:
         return fill_table(
-            name, terms, places, engine=chosen, data_root=data_root, retry_failed=retry_failed, on_event=tell
-        )
+            name, terms, folders, engine=engine, data_root=place.data_root, retry_failed=place.retry_failed,
+            on_event=tell,
+        )  # fmt: skip
     except KeyboardInterrupt:
         print("stopped; finished runs stay, the same command goes on with the rest", file=sys.stderr)
         raise typer.Exit(130) from None

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..config import RunConfig
 from ..presets import build_config
-from .declared import Row, Settings, Terms, layered
+from .terms import Row, Settings, Terms, layered
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .cells import Cell, tuning_cell
-from .declared import Row, Settings, Terms, layered
 from .stored import Shelf
+from .terms import Row, Settings, Terms, layered
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from paper_checks.tables import paper
 from ..plots.store import Run
 from .cells import Cell, final_cells
 from .choice import Choice, choose
-from .declared import Row, Settings, Terms, layered
 from .numbers import Difference, paired
 from .stored import Shelf
+from .terms import Row, Settings, Terms, layered
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +126,8 @@ def _line(terms: Terms, row: Row, shelf: Shelf) -> Line:
 
 
 def _printed(terms: Terms, row: Row) -> Printed | None:
+    if terms.printed is None:
+        return None
     label, dataset, memory = terms.printed
     table = paper().table(label)
     return table.cell(row.title, (dataset, memory)) if row.title in table.methods else None

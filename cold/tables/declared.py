@@ -1,88 +1,17 @@
-"""`comparisons.toml` as typed records: the terms of each comparison, row by row."""
+"""From what the file declares to terms: layers put together, row by row."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from coldtheory.errors import ColdError, unknown_name
 from paper_checks.tables import paper
 
-from ..config import read_config
-
-HERE = Path(__file__).parent
-KINDS = ("equal", "published")
-Settings = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """The one parameter of a method that is tuned: the settings of its start and of its other values."""
-
-    name: str
-    start: Settings
-    others: tuple[Settings, ...]
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """The budget, the same for every method."""
-
-    lr: tuple[float, ...]
-    settings: Settings
-    parameter: Parameter | None = None
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of a table. `fixed` are its settings before tuning, `final` what only its final runs have."""
-
-    key: str
-    method: str
-    title: str
-    label: str
-    seeds: tuple[int, ...]
-    fixed: Settings
-    final: Settings = field(default_factory=dict)
-    tuning: Tuning | None = None
-    reduced: str = ""
-    absent: str = ""
-    borrowed: str = ""
-    forgets: bool = True
-    bound: bool = False
-
-
-@dataclass(frozen=True)
-class Terms:
-    """A benchmark under one kind of comparison; `printed` is (table, dataset, memory) in the paper."""
-
-    name: str
-    kind: str
-    title: str
-    short: str
-    base: Settings
-    rows: tuple[Row, ...]
-    out: Path
-    tuning_out: Path
-    printed: tuple[str, str, int]
-    contrasts: tuple[tuple[str, str], ...]
-
-
-def layered(*layers: Mapping[str, Any]) -> Settings:
-    """Later settings over earlier ones; a method's options are joined."""
-    joint: Settings = {}
-    for layer in layers:
-        options = {**joint.get("options", {}), **layer.get("options", {})}
-        joint = {**joint, **layer, **({"options": options} if options else {})}
-    return joint
-
-
-@lru_cache(maxsize=4)
-def declarations(path: Path = HERE / "comparisons.toml") -> Settings:
-    return read_config(path)
+from ..presets import build_config
+from .own_papers import Published, published
+from .source import declarations, source_name
+from .terms import Parameter, Row, Settings, Terms, Tuning, layered
 
 
 def benchmark(name: str, kind: str) -> Terms:
@@ -90,7 +19,10 @@ def benchmark(name: str, kind: str) -> Terms:
     known = declarations()["benchmark"]
     if name not in known:
         raise unknown_name("benchmark", name, known)
-    return _terms(name, kind, known[name])
+    try:
+        return _terms(name, kind, known[name])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ColdError(f"{source_name()} does not follow its schema at {name}: {error!r}") from None
 
 
 def full_size(table: str, kind: str) -> tuple[Terms, ...]:
@@ -122,7 +54,7 @@ def _terms(name: str, kind: str, about: Settings) -> Terms:
     if kind not in about:
         known = [n for n, entry in declarations()["benchmark"].items() if kind in entry]
         raise ColdError(f"{name} has no comparison of kind {kind!r}; {', '.join(known)} has one")
-    table, dataset, memory = about["printed"]
+    printed = about.get("printed")
     return Terms(
         name=name,
         kind=kind,
@@ -132,7 +64,7 @@ def _terms(name: str, kind: str, about: Settings) -> Terms:
         rows=tuple(_row(key, kind, about) for key in about[kind]),
         out=Path(about["out"]),
         tuning_out=Path(about["tuning_out"] if "tuning_out" in about else about["out"]),
-        printed=(str(table), str(dataset), int(memory)),
+        printed=None if printed is None else (str(printed[0]), str(printed[1]), int(printed[2])),
         contrasts=tuple((left, right) for left, right in about.get("contrasts", [])),
     )
 
@@ -142,9 +74,9 @@ def _row(key: str, kind: str, about: Settings) -> Row:
     variant = told["variant"].get(key, {})
     name = variant.get("method", key)
     if name not in told["method"]:
-        raise unknown_name("method in comparisons.toml", name, told["method"])
+        raise unknown_name(f"method in {source_name()}", name, told["method"])
     method, plain = told["method"][name], variant.get("plain", False)
-    own = _published(name, about["base"]["dataset"]) if kind == "published" and not plain else Published()
+    own = published(name, about["base"]["dataset"]) if kind == "published" and not plain else Published()
     equal = {} if kind == "published" or plain else layered(method.get("equal", {}), about.get("of", {}).get(key, {}))
     tuned = kind == "equal" and not plain and "tuning_out" in about and method.get("tuned", True)
     return Row(
@@ -155,53 +87,33 @@ def _row(key: str, kind: str, about: Settings) -> Row:
         seeds=tuple(variant.get("seeds", told["seeds"])),
         fixed=layered(own.settings, equal, variant.get("settings", {})),
         final=variant.get("final", {}),
-        tuning=_tuning(method, about) if tuned else None,
+        tuning=_tuning(name, method, about) if tuned else None,
         reduced=variant.get("reduced") or about.get("reduced", {}).get(key, ""),
         absent=about.get("absent", {}).get(key, "") or own.absent,
         borrowed=own.borrowed,
+        note=method.get("note", "") if tuned else "",
         forgets=method.get("forgets", True),
         bound=method.get("bound", False),
     )
 
 
-def _tuning(method: Settings, about: Settings) -> Tuning:
+def _tuning(name: str, method: Settings, about: Settings) -> Tuning:
     shared = declarations()["tuning"]
     settings = {**about.get("tuning", shared["settings"]), "seed": shared["seed"]}
-    return Tuning(tuple(about.get("rates", shared["lr"])), settings, _parameter(method.get("parameter")))
+    parameter = method.get("parameter")
+    found = None if parameter is None else _parameter(parameter, {**about["base"], "method": name})
+    return Tuning(tuple(about.get("rates", shared["lr"])), settings, found)
 
 
-def _parameter(told: Settings | None) -> Parameter | None:
-    if told is None:
-        return None
+def _parameter(told: Settings, base: Settings) -> Parameter:
     option = "option" in told
     name = told["option" if option else "setting"]
 
     def as_settings(value: Any) -> Settings:
         return {"options": {name: value}} if option else {name: value}
 
+    if "factors" in told:
+        start = getattr(build_config(None, base), name)
+        return Parameter(name, as_settings(start), tuple(as_settings(start * factor) for factor in told["factors"]))
     start = {} if "default" in told else as_settings(told["start"])
     return Parameter(name, start, tuple(as_settings(value) for value in told["others"]))
-
-
-@dataclass(frozen=True)
-class Published:
-    """Settings of a method's own paper, and where they come from if not from there."""
-
-    settings: Settings = field(default_factory=dict)
-    borrowed: str = ""
-    absent: str = ""
-
-
-def _published(method: str, dataset: str) -> Published:
-    told = declarations()
-    if told["method"][method].get("unpublished"):  # nothing to set beyond the base
-        return Published()
-    here = told["published"].get(dataset, {})
-    if method not in here:
-        return Published(absent=f"its authors print no settings for {dataset}")
-    entry, assumed = here[method], here[method].get("assumed", {})
-    source = told["published"][entry["from"]][method] if "from" in entry else entry
-    settings = layered(told["online"] if source.get("online") else {}, source["settings"], assumed)
-    words = [f"settings of its paper for {entry['from']}"] if "from" in entry else []
-    words += [f"{name} = {value} assumed" for name, value in assumed.items()]
-    return Published({k: v for k, v in settings.items() if k not in here["keeps"]}, "; ".join(words))

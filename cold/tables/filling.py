@@ -7,8 +7,8 @@ from itertools import groupby
 from pathlib import Path
 
 from ..grid import Engine, Event, fill
-from .declared import Terms
 from .make import Made, make
+from .terms import Terms
 
 
 def fill_table(

@@ -10,10 +10,12 @@ from pathlib import Path
 from coldtheory.errors import unknown_name
 
 from .compared import Comparison, compared
-from .declared import Terms, benchmark, declarations, full_size, reduced_stand_in
+from .declared import benchmark, full_size, reduced_stand_in
 from .sheet import Sheet
 from .sheets import in_full, side_by_side
+from .source import declarations
 from .stored import Shelf
+from .terms import Terms
 
 PRINTED = ("complexity", "hyperparams")
 
@@ -30,8 +32,7 @@ class Made:
 def names() -> list[str]:
     """All tables: those of the paper, then further benchmarks."""
     told = declarations()
-    paper = [*told["full"]["tables"], "pmnist", *PRINTED]
-    return [*paper, *(name for name in told["benchmark"] if name not in paper)]
+    return [*told["full"]["tables"], *PRINTED, *told["benchmark"]]
 
 
 def terms_of(name: str, kind: str, out: Path | None = None) -> tuple[Terms, ...]:
@@ -52,7 +53,7 @@ def sheets(made: Made, call: str) -> list[Sheet]:
     """One sheet for a benchmark; for the paper's wide tables one for each dataset."""
     if len(made.comparisons) == 1:
         return [in_full(made.comparisons[0], made.shelf, call)]
-    groups = [list(group) for _, group in groupby(made.comparisons, key=lambda one: one.terms.printed[1])]
+    groups = [list(group) for _, group in groupby(made.comparisons, key=lambda one: one.terms.base["dataset"])]
     return [side_by_side(group, [_stand_in(one, made.shelf) for one in group], made.shelf, call) for group in groups]
 
 

@@ -10,9 +10,8 @@ from coldtheory.errors import ColdError
 from paper_checks.tables import Hyperparameters, paper
 
 from ..presets import build_config
-from .declared import declarations
+from .costs import declared_costs
 from .sheet import Column, Entry, Sheet
-from .sources import declared_costs
 from .stored import Shelf
 from .words import origin
 
@@ -70,11 +69,7 @@ def _hyperparameter_sheet(label: str, call: str) -> Sheet:
     rows.append((Entry("queue initialization"), *(Entry(f"{run.queue_initialization:g}") for run in runs)))
     departures = any("preset" in str(entry.value) for row in rows for entry in row)
     notes = ["every entry is what `--preset paper` sets" if not departures else "where the preset departs, it is said"]
-    tuning = declarations()["method"][_KEYS[runs[0].method]]["parameter"]
-    notes.append(
-        f"the tables of results also try {tuning['setting']} = {tuning['start']} and "
-        f"{', '.join(map(str, tuning['others']))} on validation data: cold table pmnist"
-    )
+    notes.append("what the tables of results choose on validation data instead: cold table pmnist")
     columns = (Column(runs[0].method), *(Column(name) for name in names))
     return Sheet(
         f"Hyper-parameters of {runs[0].method} ({label})", columns, tuple(rows), tuple(notes), (), _origin(call)

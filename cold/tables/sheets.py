@@ -33,7 +33,7 @@ def side_by_side(
     """Several settings of one dataset; runs of a reduced size stand in columns of their own."""
     columns = [Column("method")]
     for comparison, stand_in in zip(comparisons, stand_ins, strict=True):
-        memory = f", M = {comparison.terms.printed[2]}"
+        memory = f", M = {comparison.terms.base['memory']}"
         columns += _four(memory)
         if stand_in is not None:
             columns += [Column("reduced: ACC %", "spread"), Column("reduced: F", "spread", 4)]

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from coldtheory.provenance import provenance
 
 from .compared import Comparison, Line
-from .declared import Settings
 from .numbers import LEVEL, Difference
 from .sheet import Column, Entry, text
 from .stored import Shelf
+from .terms import Settings
 
 KINDS = {
     "equal": "equal terms",
@@ -98,9 +98,9 @@ def _about_rows(comparisons: Sequence[Comparison]) -> Iterator[str]:
     told: dict[str, None] = {}
     for comparison in comparisons:
         for line in comparison.lines:
-            for what in ("reduced", "absent", "borrowed"):
+            for what in ("reduced", "absent", "borrowed", "note"):
                 if word := getattr(line.row, what):
-                    named = {"reduced": "reduced, not ranked: ", "absent": "not applicable: ", "borrowed": ""}[what]
+                    named = {"reduced": "reduced, not ranked: ", "absent": "not applicable: "}.get(what, "")
                     told[f"{line.row.label}: {named}{word}"] = None
             if line.row.bound:
                 told[f"{line.row.label}: an upper bound, not ranked"] = None
