@@ -1,0 +1,157 @@
+"""What each method's gradients cost by hand: loops of forward, backward and optimiser step, on tensors that are ready.
+
+No sampling, no conversion of pixels, no bookkeeping: the same numbers of samples go through a plain `nn.Module`. The
+arithmetic of a rule that is no pass through the network (projections, queues, masks, stored logits) is left out, so
+that it counts against the method; EWC's penalty, a gradient, is in.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from cold.trainer import Trainer
+
+Step = Callable[[], None]
+
+
+@dataclass(eq=False)
+class Bench:
+    """A plain copy of the trainer's network and b + 2m ready samples of one head; `parts` names them."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    parts: dict[str, tuple[Tensor, Tensor]]
+
+    def loss(self, name: str) -> Tensor:
+        x, y = self.parts[name]
+        return functional.cross_entropy(self.model(x), y)
+
+    def descend(self, name: str) -> None:
+        """One ordinary training step on these samples."""
+        self.optimizer.zero_grad()
+        self.loss(name).backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+
+
+def bench(trainer: Trainer) -> Bench:
+    """b: the batch; m: the memory batch; bm, bmm: the batch with one or two of them; g: all memory of a task, for GEM;
+    s: the 16 samples of a step of GDumb."""
+    config, task = trainer.config, trainer.benchmark.tasks[trainer.position.task]
+    whole: Any = trainer.model
+    model = nn.Sequential(copy.deepcopy(whole.backbone), copy.deepcopy(whole.heads[task.head]))
+    b, m = config.batch_size, config.memory_batch
+    sizes = {"b": b, "m": m, "bm": b + m, "bmm": b + 2 * m, "g": config.memory // len(trainer.benchmark.tasks), "s": 16}
+    rows = torch.arange(max(sizes.values())) % len(task.train)
+    x, y = trainer.context.inputs(task.train.raw(rows)), task.train.y[rows]
+    parts = {name: (x[:n].clone(), y[:n].clone()) for name, n in sizes.items()}
+    return Bench(model, type(trainer.context.optimizer)(model.parameters(), **_settings(trainer)), parts)
+
+
+def _settings(trainer: Trainer) -> dict[str, Any]:
+    """Of the optimiser: speed is that of its fused or foreach form."""
+    config = trainer.config
+    if config.optimizer == "adam":
+        return {"lr": config.lr, "fused": True}
+    return {"lr": config.lr, "momentum": config.momentum, "foreach": True}
+
+
+def plain(name: str) -> Callable[[Bench], Step]:
+    """One pass over the named samples."""
+    return lambda bench: lambda: bench.descend(name)
+
+
+def two_gradients(bench: Bench) -> Step:
+    """One on the batch, one on the memory batch, apart."""
+    weights = list(bench.model.parameters())
+
+    def step() -> None:
+        bench.optimizer.zero_grad()
+        bench.loss("b").backward()  # type: ignore[no-untyped-call]
+        torch.autograd.grad(bench.loss("m"), weights)
+        bench.optimizer.step()
+
+    return step
+
+
+def with_penalty(bench: Bench) -> Step:
+    """The gradient of a quadratic is added to that of the batch."""
+    weights = list(bench.model.parameters())
+    centre, curvature = ([torch.rand_like(w) for w in weights] for _ in range(2))
+
+    def step() -> None:
+        bench.optimizer.zero_grad()
+        bench.loss("b").backward()  # type: ignore[no-untyped-call]
+        with torch.no_grad():
+            away = torch._foreach_sub(weights, centre)
+            torch._foreach_addcmul_([w.grad for w in weights], curvature, away, value=1e-3)
+        bench.optimizer.step()
+
+    return step
+
+
+def inner_steps(count: int, name: str) -> Callable[[Bench], Step]:
+    """MER with mini-batches: some steps, after each of which the weights go a part of the way."""
+
+    def make(bench: Bench) -> Step:
+        weights = list(bench.model.parameters())
+
+        def step() -> None:
+            for _ in range(count):
+                before = [w.detach().clone() for w in weights]
+                bench.descend(name)
+                with torch.no_grad():
+                    torch._foreach_lerp_(before, weights, 0.03)
+                    torch._foreach_copy_(weights, before)
+
+        return step
+
+    return make
+
+
+def memory_training(bench: Bench) -> Step:
+    """A step of GDumb: 16 samples, SGD with momentum, the gradient's norm at most 10."""
+    optimizer = torch.optim.SGD(bench.model.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-6)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        bench.loss("s").backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(bench.model.parameters(), 10.0)
+        optimizer.step()
+
+    return step
+
+
+def past_gradients(count: int) -> Callable[[Bench], Step]:
+    """GEM: the batch, and the memory of each past task."""
+
+    def make(bench: Bench) -> Step:
+        weights = list(bench.model.parameters())
+
+        def step() -> None:
+            bench.optimizer.zero_grad()
+            bench.loss("b").backward()  # type: ignore[no-untyped-call]
+            for _ in range(count):
+                torch.autograd.grad(bench.loss("g"), weights)
+            bench.optimizer.step()
+
+        return step
+
+    return make
+
+
+def unlearn_first(bench: Bench) -> Step:
+    """REFRESH: a gradient on the batch, then a step of DER++."""
+    weights = list(bench.model.parameters())
+
+    def step() -> None:
+        torch.autograd.grad(bench.loss("b"), weights)
+        bench.descend("bmm")
+
+    return step
