@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -187,7 +188,7 @@ class Memory:
 
     def draw_mixed(self, count: int, past: int, generator: torch.Generator) -> Draw:
         """`count` different samples of all past tasks together, uniformly."""
-        room = int(self._sizes[:past].sum())
+        room = sum(self._counts[:past])
         if count > room:
             raise ColdError(f"a memory batch of {count} is larger than the memory of {room} samples; take at most that")
         if 4 * count > room:
@@ -196,9 +197,9 @@ class Memory:
             place = _distinct(count, room, generator)
         slots = self._order[place.sort().values]
         owner = self.owner[slots]
-        tasks, counts = torch.unique_consecutive(owner, return_counts=True)
-        weight = room / (count * self._sizes[owner])
-        return self._draw(slots, tasks.tolist(), counts.tolist(), weight)
+        drawn = torch.bincount(owner).tolist()
+        tasks = [task for task, n in enumerate(drawn) if n]
+        return self._draw(slots, tasks, [drawn[k] for k in tasks], (room / (count * self._sizes))[owner], owner)
 
     def chunks(self, per_chunk: int, past: int, *, per_task: bool, generator: torch.Generator) -> list[Draw]:
         """All samples of the past tasks once, in random order, in batches of the composition of a training step."""
@@ -233,11 +234,14 @@ class Memory:
         tasks, counts = torch.unique_consecutive(self.owner[slots], return_counts=True)
         return self._draw(slots, tasks.tolist(), counts.tolist(), torch.ones(len(slots)))
 
-    def _draw(self, slots: Tensor, tasks: list[int], counts: list[int], weight: Tensor | None) -> Draw:
+    def _draw(
+        self, slots: Tensor, tasks: list[int], counts: list[int], weight: Tensor | None, owner: Tensor | None = None
+    ) -> Draw:
         if weight is None:  # the same number of each task
             weight = self.reference.new_full((len(slots),), 1.0 / counts[0] if counts else 1.0)
         weight = weight.to(self.device, self.reference.dtype)
-        return Draw(slots.to(self.device), tasks, counts, weight, self.owner[slots].to(self.device))
+        owner = self.owner[slots] if owner is None else owner
+        return Draw(slots.to(self.device), tasks, counts, weight, owner.to(self.device))
 
     def _check(self, count: int, past: int) -> None:
         short = min(self._counts[:past], default=count)
@@ -273,8 +277,8 @@ def _distinct(count: int, room: int, generator: torch.Generator) -> Tensor:
     """`count` different numbers below `room`, every set equally likely (the first distinct ones of a long draw)."""
     drawn = torch.randint(room, (count + 8,), generator=generator)
     while True:
-        values, inverse = torch.unique(drawn, return_inverse=True)
-        if len(values) >= count:
-            first = torch.full((len(values),), len(drawn)).scatter_reduce(0, inverse, torch.arange(len(drawn)), "amin")
-            return drawn[first.sort().values[:count]]
+        # numpy knows where a value stands first; torch would need four operations for it
+        _, first = np.unique(drawn.numpy(), return_index=True)
+        if len(first) >= count:
+            return drawn[torch.from_numpy(np.sort(first)[:count])]
         drawn = torch.cat([drawn, torch.randint(room, (count,), generator=generator)])
