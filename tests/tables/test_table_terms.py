@@ -1,0 +1,147 @@
+"""What comparisons.toml declares, held against the methods' classes, the stored runs' names and `cold run` itself."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import fields
+
+import pytest
+from typer.main import get_command
+
+from cold.cli import run as run_command
+from cold.cli.app import app
+from cold.methods import all_methods, find_method
+from cold.tables.cells import final_cells, tuning_cell
+from cold.tables.choice import Choice
+from cold.tables.costs import declared_costs
+from cold.tables.declared import benchmark, full_size
+from cold.tables.make import names
+from cold.tables.own_papers import published
+from cold.tables.source import declarations
+from cold.tables.terms import layered
+
+BENCHMARKS = [(name, kind) for name, about in declarations()["benchmark"].items() for kind in about
+              if kind in ("equal", "published")]  # fmt: skip
+
+
+def every_term():
+    yield from (benchmark(name, kind) for name, kind in BENCHMARKS)
+    for table in declarations()["full"]["tables"]:
+        for kind in ("equal", "published"):
+            yield from full_size(table, kind)
+
+
+def cells_of(terms):
+    """One cell of every sort: final ones, and each that tuning may ask for."""
+    for row in terms.rows:
+        if row.absent:
+            continue
+        yield from final_cells(terms, row, {"lr": 3e-4} if row.tuning else {})[:1]
+        if row.tuning is not None:
+            parameter = row.tuning.parameter
+            for settings in (parameter.start, *parameter.others) if parameter else ({},):
+                yield tuning_cell(terms, row, layered(settings, {"lr": row.tuning.lr[0]}))
+
+
+class Built(Exception):
+    """Carries the configuration out of `cold run` before it trains."""
+
+
+def test_every_command_parses_back_to_its_cell(monkeypatch):
+    """The real parser of `cold run`, on every command that any table may print."""
+    build = run_command.build_config
+
+    def stop(path, flags):
+        raise Built(build(path, flags))
+
+    monkeypatch.setattr(run_command, "build_config", stop)
+    parser = get_command(app).get_command(None, "run")
+    seen = set()
+    for terms in every_term():
+        for cell in cells_of(terms):
+            if cell.run_id in seen:
+                continue
+            seen.add(cell.run_id)
+            with pytest.raises(Built) as built:
+                parser.main(shlex.split(cell.command())[2:], standalone_mode=False)
+            assert built.value.args[0].run_id == cell.run_id, cell.command()
+    assert len(seen) > 300
+
+
+@pytest.mark.parametrize("method", [method.name for method in all_methods()])
+def test_methods_are_as_their_classes_say(method):
+    cls, told = find_method(method), declarations()["method"][method]
+    assert told["title"] == cls.title
+    assert declared_costs()[method] == {"name": method, "title": cls.title, "cost": cls.cost, "storage": cls.storage}
+    defaults = {field.name: field.default for field in fields(cls.Options)}
+    parameter = told.get("parameter", {})
+    if "option" in parameter:
+        assert parameter["option"] in defaults
+    if "default" in parameter:
+        assert parameter["default"] == defaults[parameter["option"]]
+
+
+@pytest.mark.parametrize("method", [method.name for method in all_methods()])
+def test_published_settings_are_those_of_the_class(method):
+    """Both ways: what the class prints for a dataset is declared, and nothing else but what is said to be assumed."""
+    cls = find_method(method)
+    for dataset, here in declarations()["published"].items():
+        if method not in here:
+            assert dataset not in cls.published, f"{dataset}.{method} is missing from comparisons.toml"
+            continue
+        entry = here[method]
+        own = dict(cls.published[entry.get("from", dataset)])
+        expected = {name: value for name, value in own.items() if name not in here["keeps"]}
+        assert not set(entry.get("assumed", {})) & set(own), "assumed although it is printed"
+        assert published(method, dataset).settings == layered(expected, entry.get("assumed", {}))
+        assert bool(published(method, dataset).borrowed) == ("from" in entry or "assumed" in entry)
+
+
+def test_options_are_accepted_by_the_methods():
+    for terms in every_term():
+        for cell in cells_of(terms):
+            find_method(cell.config.method).Options(**cell.config.options)
+
+
+def test_equal_terms_are_equal():
+    """Optimiser, epochs, batches, memory and replayed samples of every final run are the base's, but where it is said."""
+    same = ("optimizer", "epochs", "batch_size", "memory", "memory_batch", "replay", "memory_policy", "limit_train")
+    for name, kind in BENCHMARKS:
+        terms = benchmark(name, kind)
+        if kind == "equal":
+            for row in terms.rows:
+                config, base = final_cells(terms, row, {})[0].config, final_cells(terms, terms.rows[0], {})[0].config
+                differ = [field for field in same if getattr(config, field) != getattr(base, field)]
+                assert not differ or row.reduced, (name, row.key, differ)
+                if row.method in ("derpp", "refresh"):
+                    assert config.options["same_draw"] is True
+
+
+def test_the_budget_is_the_same_for_all():
+    for terms in every_term():
+        tuned = [row.tuning for row in terms.rows if row.tuning is not None]
+        assert len({tuning.lr for tuning in tuned}) <= 1
+        assert {len(tuning.parameter.others) for tuning in tuned if tuning.parameter} <= {2}
+        assert {tuning.settings["evaluate_on"] for tuning in tuned} <= {"validation"}
+
+
+def test_what_must_be_there():
+    """COLD's preset in both comparisons; every method at 10,000 images in both; the paper's rows and ER on full data."""
+    methods = {method.name for method in all_methods()}
+    for kind in ("equal", "published"):
+        terms = benchmark("pmnist-10k", kind)
+        assert {row.method for row in terms.rows} == methods
+        assert {"cold-printed", "cold-oracle-printed"} <= {row.key for row in terms.rows}
+    full = {row.method for row in benchmark("pmnist", "equal").rows}
+    assert {"finetune", "ewc", "agem", "der", "derpp", "nccl", "cold", "cold-oracle", "er"} <= full
+    assert {row.method for row in benchmark("split-cifar10", "equal").rows} == methods
+    assert {"main", "pmnist", "m-large", "m-small", "complexity", "hyperparams"} <= set(names())
+    assert sum(len(terms.rows) for terms in full_size("main", "equal")) >= 84
+
+
+def test_presets_are_untouched():
+    terms = benchmark("pmnist", "equal")
+    row = next(row for row in terms.rows if row.key == "cold-printed")
+    assert final_cells(terms, row, {})[0].run_id == "pmnist-cold-s0-e15547d0"  # cold run --preset paper
+    assert (row.tuning, row.fixed, row.final) == (None, {}, {})
+    assert Choice({}).settings == {}
