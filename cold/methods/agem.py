@@ -23,8 +23,8 @@ class AGEM(Replay):
     paper = "Chaudhry et al. 2019, Efficient Lifelong Learning with A-GEM"
     cost = "(b + m)*C + d"
     published: ClassVar[Published] = {
-        "pmnist": {**ONLINE, "lr": 1e-3, "batch_size": 10, "epochs": 1, "memory_batch": 256},
-        "split-cifar100": {**ONLINE, "lr": 0.1, "batch_size": 16, "epochs": 1, "memory_batch": 256},
+        "pmnist": {**ONLINE, "lr": 0.1, "batch_size": 10, "epochs": 1, "memory_batch": 256},
+        "split-cifar100": {**ONLINE, "lr": 0.03, "batch_size": 10, "epochs": 1, "memory_batch": 256},
     }
 
     _draw: Draw | None = None
