@@ -78,7 +78,8 @@ def _row(key: str, kind: str, about: Settings) -> Row:
     method, plain = told["method"][name], variant.get("plain", False)
     own = published(name, about["base"]["dataset"]) if kind == "published" and not plain else Published()
     equal = {} if kind == "published" or plain else layered(method.get("equal", {}), about.get("of", {}).get(key, {}))
-    tuned = kind == "equal" and not plain and "tuning_out" in about and method.get("tuned", True)
+    wanted = variant.get("tuned", method.get("tuned", True))
+    tuned = kind == "equal" and not plain and "tuning_out" in about and wanted
     return Row(
         key=key,
         method=name,
