@@ -131,16 +131,26 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 def _largest(runs: Sequence[Run], key: Callable[[Run], Hashable], panel: Panel) -> list[Run]:
-    """The group with the most different cells, then the most runs, then the newest run."""
+    """The group with the most different cells, then the most runs, then the most central one, then the newest.
+
+    Where a method was also run with one setting or another changed, the runs with none changed are the central ones.
+    """
     groups: dict[Hashable, list[Run]] = defaultdict(list)
     for run in runs:
         groups[key(run)].append(run)
 
-    def rank(group: list[Run]) -> tuple[int, int, str]:
+    def rank(group: list[Run]) -> tuple[int, int, int, str]:
         cells = {(str(run.config["method"]), str(_value(run, panel))) for run in group}
-        return len(cells), len(group), max(run.time for run in group)
+        apart = sum(_distance(group[0], other[0]) for other in groups.values())
+        return len(cells), len(group), -apart, max(run.time for run in group)
 
     return max(groups.values(), key=rank, default=[])
+
+
+def _distance(left: Run, right: Run) -> int:
+    """In how many settings two runs differ."""
+    names = {*left.config, *right.config} - _FREE
+    return sum(left.config.get(name) != right.config.get(name) for name in names)
 
 
 def _latest(runs: Sequence[Run], panel: Panel) -> list[Run]:

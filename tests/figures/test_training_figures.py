@@ -229,3 +229,43 @@ def test_same_bytes_twice(tmp_path):
     for kind in ("png", "pdf"):
         first, second = (style.picture_bytes(figure.picture(tables), kind) for _ in range(2))
         assert first == second
+
+
+def test_among_runs_with_a_setting_changed_the_plain_ones_are_compared(tmp_path):
+    """Sweeps over V and delta lie in the same folder: a comparison of methods shows neither."""
+    for seed in (0, 1):
+        write_run(tmp_path, dataset="pmnist", method="er", seed=seed)
+        write_run(tmp_path, dataset="pmnist", method="cold", seed=seed)
+        for V in (1, 10, 1000):
+            write_run(tmp_path, dataset="pmnist", method="cold", seed=seed, V=V)
+        for delta in (0, 10):
+            write_run(tmp_path, dataset="pmnist", method="cold", seed=seed, delta=delta)
+    panel = Panel("tasks", "pmnist", ("er", "cold"), "method", ())
+    for _ in range(2):
+        er, cold = lines_of(panel, read_runs(tmp_path)[0])
+        assert {(run.config["V"], run.config["delta"]) for run in cold.runs} == {(100, 0.5)}
+        assert len(er.runs) == len(cold.runs) == 2
+        write_run(tmp_path, dataset="pmnist", method="cold", seed=0, V=1, lr=0.5)  # one more, of another kind
+
+
+def test_lines_over_tasks_are_those_of_the_panel_where_they_are_stored(tmp_path):
+    for epochs in (1, 2, 5, 20):
+        for method in ("cold", "cold-oracle"):
+            write_run(tmp_path, dataset="split-cifar10", method=method, epochs=epochs)
+    runs, _ = read_runs(tmp_path)
+    panel = BY_ID["online_batch_c10"].panels[0]
+    assert {run.config["epochs"] for line in lines_of(panel, runs) for run in line.runs} == {1, 5}
+    others = [run for run in runs if run.config["epochs"] != 5]
+    assert {run.config["epochs"] for line in lines_of(panel, others) for run in line.runs} == {1, 2, 20}
+
+
+def test_one_dataset_stands_in_for_one_of_two(tmp_path):
+    memory, delta = BY_ID["memory_delta"].on("split-cifar100=split-cifar10").panels
+    assert (memory.dataset, delta.dataset) == ("split-cifar10", "split-tinyimagenet")
+    known = registry.figures(training=registry.Training("split-cifar100=split-cifar10"))
+    assert registry.find("memory_delta", known).id == "memory_delta-split-cifar10"
+
+
+def test_runs_are_found_at_any_depth(tmp_path):
+    write_run(tmp_path / "runs" / "deep", dataset="split-cifar100", V=10)
+    assert len(read_runs(tmp_path)[0]) == 1

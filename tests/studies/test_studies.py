@@ -114,8 +114,7 @@ def test_studies_share_their_runs():
             for study in studies()
             if profile in study.grids
         }
-        assert runs["queues"] < runs["V"] or profile == "cpu"
-        assert runs["queues"] & runs["V"]
+        assert runs["queues"] < runs["V"]
         assert runs["online"] < runs["epochs"]
 
 
@@ -131,7 +130,7 @@ def test_every_training_figure_has_a_study():
 
 
 def test_work_is_counted_by_hand():
-    config = planned(find_study("V"), "cpu")[0].config
+    config = planned(find_study("batch-size"), "cpu")[0].config
     job = work(dataclasses.replace(config, limit_train=95, limit_test=10, epochs=3, memory_batch=2))
     assert job.steps == (30,) * 5
     assert job.samples == (10, 12, 14, 16, 18)
