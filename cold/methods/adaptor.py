@@ -10,8 +10,11 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
+from coldtheory.errors import ColdError
+
 from ..dpp import frozen_statistics
 from ..losses import Runs, merged
+from .gradients import assign, gradient
 
 _HIDDEN = 256
 Weights = dict[str, Tensor]
@@ -43,6 +46,19 @@ class Adaptors(nn.Module):
         layers: Any = self.of_width[str(h.shape[1])]
         shift: Tensor = layers(functional.softmax(h.detach().to(layers[0].weight.dtype), dim=1))
         return shift
+
+    def learn(self, loss: Tensor, optimizer: torch.optim.Optimizer) -> None:
+        """One step of the optimiser down a loss that depends on more than these weights."""
+        weights = list(self.parameters())
+        assign(weights, gradient(loss, weights))
+        optimizer.step()
+
+
+def check_heads(model: nn.Module) -> None:
+    """A virtual step of the heads needs heads that are layers of their own."""
+    parts: Any = model
+    if not all(isinstance(head, nn.Linear) for head in parts.heads):
+        raise ColdError("cba needs heads of its own to adapt: give a module of features, without a last layer")
 
 
 def heads_only(model: nn.Module, moved: Weights, x: Tensor, runs: Runs) -> list[Tensor]:

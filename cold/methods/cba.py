@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
-
-from coldtheory.errors import ColdError
+from torch import Tensor
 
 from ..losses import joined, merged
 from ..memory import Draw
-from .adaptor import Adaptors, heads_only, virtual_step
+from .adaptor import Adaptors, check_heads, heads_only, virtual_step
 from .base import Batch, Context, Published, check_choice, check_options
 from .derpp import DERpp
-from .gradients import assign, gradient
-from .replay import ONLINE, Company, Replay, apart, cross_entropy
+from .replay import ONLINE, Company, apart, cross_entropy
 
 
 class CBA(DERpp):
@@ -43,7 +40,7 @@ class CBA(DERpp):
     }  # fmt: skip
 
     @dataclass(frozen=True)
-    class Options(Replay.Options):
+    class Options(DERpp.Options):
         base: str = "er"
         adaptor_lr: float = 1e-3
         every: int = 5
@@ -53,13 +50,11 @@ class CBA(DERpp):
         def __post_init__(self) -> None:
             super().__post_init__()
             check_choice(self, "base", ("er", "der++"))
-            check_options(self, positive=("adaptor_lr", "every"), nonnegative=("alpha", "beta"))
+            check_options(self, positive=("adaptor_lr", "every"))
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        heads: Any = context.model.heads
-        if not all(isinstance(head, nn.Linear) for head in heads):
-            raise ColdError("cba needs heads of its own to adapt: give a module of features, without a last layer")
+        check_heads(context.model)
         self.distils = self.options.base == "der++"
         self.adaptors = Adaptors(context.benchmark.head_widths, context.streams.cpu("adaptor")).to(context.device)
         self.outer = torch.optim.Adam(self.adaptors.parameters(), lr=self.options.adaptor_lr)
@@ -102,9 +97,7 @@ class CBA(DERpp):
         loss = cross_entropy(*later[0])
         if self.distils:
             loss = loss + self.distance(fresh[1], later[1][0], "plain logits")
-        weights = list(self.adaptors.parameters())
-        assign(weights, gradient(loss, weights))
-        self.outer.step()
+        self.adaptors.learn(loss, self.outer)
 
     def kept(self, slots: Tensor, rows: Tensor | None) -> None:
         if self.distils:

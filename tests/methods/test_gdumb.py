@@ -8,7 +8,7 @@ from method_cases import BENCHMARKS, in_second_task, trainer, two_widths
 
 from cold.methods.balance import GreedyBalance
 from cold.methods.cutmix import cutmix
-from cold.methods.gdumb import pass_lr
+from cold.methods.restarts import pass_lr
 
 
 def generator():
