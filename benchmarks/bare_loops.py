@@ -1,8 +1,9 @@
-"""What each method's gradients cost by hand: loops of forward, backward and optimiser step, on tensors that are ready.
+"""What each method's gradients cost by hand: a gather of rows, forward, backward and optimiser step, on ready floats.
 
-No sampling, no conversion of pixels, no bookkeeping: the same numbers of samples go through a plain `nn.Module`. The
-arithmetic of a rule that is no pass through the network (projections, queues, masks, stored logits) is left out, so
-that it counts against the method; EWC's penalty, a gradient, is in.
+No memory, no conversion of pixels, no bookkeeping: the same numbers of samples, others in every step, go through a
+plain `nn.Module`, as in a loop that one would write for this one purpose. The arithmetic of a rule that is no pass
+through the network (projections, queues, masks, stored logits) is left out, so that it counts against the method;
+EWC's penalty, a gradient, is in.
 """
 
 from __future__ import annotations
@@ -23,15 +24,17 @@ Step = Callable[[], None]
 
 @dataclass(eq=False)
 class Bench:
-    """A plain copy of the trainer's network and b + 2m ready samples of one head; `parts` names them."""
+    """A plain copy of the trainer's network, ready samples of one head, and how many of them go into each pass."""
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
-    parts: dict[str, tuple[Tensor, Tensor]]
+    x: Tensor
+    y: Tensor
+    sizes: dict[str, int]
 
     def loss(self, name: str) -> Tensor:
-        x, y = self.parts[name]
-        return functional.cross_entropy(self.model(x), y)
+        rows = torch.randint(len(self.x), (self.sizes[name],))
+        return functional.cross_entropy(self.model(self.x[rows]), self.y[rows])
 
     def descend(self, name: str) -> None:
         """One ordinary training step on these samples."""
@@ -48,10 +51,8 @@ def bench(trainer: Trainer) -> Bench:
     model = nn.Sequential(copy.deepcopy(whole.backbone), copy.deepcopy(whole.heads[task.head]))
     b, m = config.batch_size, config.memory_batch
     sizes = {"b": b, "m": m, "bm": b + m, "bmm": b + 2 * m, "g": config.memory // len(trainer.benchmark.tasks), "s": 16}
-    rows = torch.arange(max(sizes.values())) % len(task.train)
-    x, y = trainer.context.inputs(task.train.raw(rows)), task.train.y[rows]
-    parts = {name: (x[:n].clone(), y[:n].clone()) for name, n in sizes.items()}
-    return Bench(model, type(trainer.context.optimizer)(model.parameters(), **_settings(trainer)), parts)
+    optimizer = type(trainer.context.optimizer)(model.parameters(), **_settings(trainer))
+    return Bench(model, optimizer, trainer.context.inputs(task.train.raw()), task.train.y, sizes)
 
 
 def _settings(trainer: Trainer) -> dict[str, Any]:

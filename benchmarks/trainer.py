@@ -6,6 +6,7 @@ hand and its other users matter little. On the CPU one thread is used and proces
     a   steps/s of the trainer's loop over those of a bare PyTorch loop with the same arithmetic on floats that were
         prepared before (goal >= 0.9)
     b   COLD's step over plain replay's, same number of samples (goal <= 1.10), with full and with empty queues
+    c   steps/s over Avalanche's for fine-tuning and replay (goal >= 3), where it is installed: see against_avalanche.py
     d   a run of COLD-ORACLE --oracle streaming over one of COLD (goal <= 1.10); exact for comparison
     e   step time against the number of past tasks
     f   ResNet-18 step: plain, channels-last, compiled (--compile; takes a minute or two)
@@ -15,6 +16,7 @@ hand and its other users matter little. On the CPU one thread is used and proces
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import multiprocessing
 import statistics
@@ -161,6 +163,21 @@ def peak_memories(device: str) -> dict[str, int]:
         return {name: pool.apply(_peak, (device, changes)) for name, changes in kinds.items()}
 
 
+def against_avalanche(rounds: int) -> dict[str, Any]:
+    """Part c; empty where Avalanche is not installed."""
+    if importlib.util.find_spec("avalanche") is None:
+        return {}
+    import against_avalanche as theirs  # noqa: PLC0415  (it imports this module)
+
+    theirs.side.load_avalanche()
+    kinds = {kind: kind == "its own data" for kind in theirs.KINDS}
+    return {
+        f"{method}, {kind}": theirs.speed(method, rounds, own_data=own)["ratio"]
+        for method in ("finetune", "er")
+        for kind, own in kinds.items()
+    }
+
+
 def measure(device: str, rounds: int, *, parts: str, width: int, compiled: bool) -> dict[str, Any]:
     """All numbers that are asked for, by the letters of the list above."""
     torch.set_num_threads(1)
@@ -184,6 +201,8 @@ def measure(device: str, rounds: int, *, parts: str, width: int, compiled: bool)
             found["b"][f"{m} samples of each of 15 past tasks"] = {
                 name: times[name] / times["er"] for name in times if name != "er"
             }
+    if "c" in parts:
+        found["c"] = against_avalanche(rounds)
     if "d" in parts:
         blocks = {
             "cold": whole_run(device, "cold"), "streaming": whole_run(device, "cold-oracle", oracle="streaming"),
@@ -213,6 +232,9 @@ def show(found: dict[str, Any]) -> None:
     for setting, ratios in found.get("b", {}).items():
         text = ", ".join(f"{name}: [bold]{ratio:.3f}[/]" for name, ratio in ratios.items())
         console.print(f"b  step over plain replay's, {setting}: {text} (goal ≤ 1.10)")
+    if "c" in found:
+        text = ", ".join(f"{name}: [bold]{ratio:.1f}[/]" for name, ratio in found["c"].items())
+        console.print(f"c  steps/s over Avalanche's: {text or 'not installed, see against_avalanche.py'} (goal ≥ 3)")
     if "d" in found:
         d = found["d"]
         console.print(
@@ -233,7 +255,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--parts", default="abdefg", help="which letters to measure")
+    parser.add_argument("--parts", default="abcdefg", help="which letters to measure")
     parser.add_argument("--width", type=int, default=20, help="of the ResNet-18 in part f")
     parser.add_argument("--compile", action="store_true", help="part f with torch.compile")
     parser.add_argument("--json", action="store_true")
