@@ -78,7 +78,9 @@ def test_paired_interval_by_hand():
     found = paired({0: 11.0, 1: 22.0, 2: 33.0}, {2: 30.0, 1: 20.0, 0: 10.0})
     assert found.each == (1.0, 2.0, 3.0)
     assert found.mean == pytest.approx(2.0)
-    assert (found.low, found.high) == pytest.approx((2 - 4.302653 / math.sqrt(3), 2 + 4.302653 / math.sqrt(3)), abs=1e-5)
+    assert (found.low, found.high) == pytest.approx(
+        (2 - 4.302653 / math.sqrt(3), 2 + 4.302653 / math.sqrt(3)), abs=1e-5
+    )
 
 
 def test_pairs_are_those_of_common_seeds():
@@ -101,7 +103,9 @@ def test_ranking_leaves_out_bounds_reduced_and_incomplete_rows(tiny, table, tmp_
     assert one.gap(one.line("finetune")).each == (10.0, 11.0, 12.0)
     assert one.line("joint").forgetting == {}
     told = list(notes([one], table().shelf))
-    assert told[0].startswith("best of the rows that are complete: ER, plain_1; to the runner-up, Fine-tune: +11.00 [+8.52")
+    assert told[0].startswith(
+        "best of the rows that are complete: ER, plain_1; to the runner-up, Fine-tune: +11.00 [+8.52"
+    )
     assert "ER short: reduced, not ranked: one seed" in told
     assert "Joint: an upper bound, not ranked" in told
 
@@ -122,7 +126,7 @@ def test_contrast_is_paired(tiny, table, tmp_path):
     tune(tiny, "cold", tmp_path, 60.0, 50.0, 70.0, 50.0)
     finish(tiny, "er", tmp_path, {"lr": 1e-3}, [80.0, 82.0, 84.0])
     finish(tiny, "cold", tmp_path, {"lr": 1e-3, "V": 10.0}, [81.0, 84.0, 87.0])
-    (left, right, found), = table().comparisons[0].contrasts
+    ((left, right, found),) = table().comparisons[0].contrasts
     assert (left.row.key, right.row.key, found.each) == ("cold", "er", (1.0, 2.0, 3.0))
     assert "COLD − ER: +2.00 [-0.48, +4.48] points (95 % interval, paired over 3 seeds: +1.00, +2.00, +3.00)" in list(
         notes(table().comparisons, table().shelf)
