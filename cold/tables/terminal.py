@@ -13,7 +13,7 @@ def show(console: Console, sheet: Sheet) -> None:
     """The table, the words below it, and the commands that fill its gaps."""
     table = Table(box=None, pad_edge=False, title=escape(sheet.title), title_justify="left", title_style="bold")
     for column in sheet.columns:
-        table.add_column(escape(column.name), justify="left" if column.kind == "text" else "right")
+        table.add_column(escape(column.name), justify="left" if column.kind == "text" else "right", overflow="fold")
     for row in sheet.rows:
         shown = [(escape(text(entry, column)), entry) for entry, column in zip(row, sheet.columns, strict=True)]
         table.add_row(*(f"[bold]{word}[/]" if entry.bold else word for word, entry in shown))

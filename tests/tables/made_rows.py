@@ -7,6 +7,9 @@ import json
 import numpy as np
 
 from cold.results import ARRAYS, FORMAT, RESULT
+from cold.tables.cells import final_cells
+from cold.tables.choice import choose
+from cold.tables.stored import Shelf
 
 TINY = """
 seeds = [0, 1, 2]
@@ -75,3 +78,22 @@ def write_row(cell, root, acc, forgetting=0.1, **more):
     (folder / RESULT).write_text(json.dumps(content))
     np.savez(folder / ARRAYS, accuracy=np.full((2, 2), acc / 100))
     return folder
+
+
+def row_of(terms, key):
+    return next(row for row in terms.rows if row.key == key)
+
+
+def tune(terms, key, root, *accuracies):
+    """Tuning runs in the order in which they are asked for."""
+    row, given = row_of(terms, key), list(accuracies)
+    while given:
+        missing = choose(terms, row, Shelf([root])).missing
+        for cell in missing[: len(given)]:
+            write_row(cell, root, given.pop(0))
+    return choose(terms, row, Shelf([root]))
+
+
+def finish(terms, key, root, chosen, accuracies, forgetting=(0.1, 0.1, 0.1)):
+    for cell, acc, drop in zip(final_cells(terms, row_of(terms, key), chosen), accuracies, forgetting, strict=True):
+        write_row(cell, root, acc, drop)

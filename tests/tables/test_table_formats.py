@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from made_rows import write_row
+from made_rows import finish, tune, write_row
 from typer.testing import CliRunner
 
 from cold.cli.app import app
@@ -42,8 +42,6 @@ def filled(tiny, table, tmp_path):
 @pytest.fixture
 def ranked(filled, tiny, tmp_path):
     """COLD, too, worse in accuracy and better in forgetting; its row is tuned, so its choice is stored as well."""
-    from test_table_numbers import finish, tune  # noqa: PLC0415  (helpers of a neighbour)
-
     tune(tiny, "cold", tmp_path, 60.0, 50.0, 70.0, 50.0)
     finish(tiny, "cold", tmp_path, {"lr": 1e-3, "V": 10.0}, [70.0, 71.0, 75.0], [0.01, 0.02, 0.03])
     return filled

@@ -6,33 +6,12 @@ import json
 import math
 
 import pytest
-from made_rows import write_row
+from made_rows import finish, row_of, tune, write_row
 
 from cold.results import RESULT
 from cold.tables.cells import final_cells, tuning_cell
-from cold.tables.choice import choose
 from cold.tables.numbers import paired, spread
-from cold.tables.stored import Shelf
 from cold.tables.words import notes
-
-
-def row_of(terms, key):
-    return next(row for row in terms.rows if row.key == key)
-
-
-def tune(terms, key, root, *accuracies):
-    """Tuning runs in the order in which they are asked for."""
-    row, given = row_of(terms, key), list(accuracies)
-    while given:
-        missing = choose(terms, row, Shelf([root])).missing
-        for cell in missing[: len(given)]:
-            write_row(cell, root, given.pop(0))
-    return choose(terms, row, Shelf([root]))
-
-
-def finish(terms, key, root, chosen, accuracies, forgetting=(0.1, 0.1, 0.1)):
-    for cell, acc, drop in zip(final_cells(terms, row_of(terms, key), chosen), accuracies, forgetting, strict=True):
-        write_row(cell, root, acc, drop)
 
 
 def test_choice_is_the_best_on_validation_data(tiny, tmp_path):

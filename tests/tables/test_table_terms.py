@@ -104,7 +104,7 @@ def test_options_are_accepted_by_the_methods():
 
 
 def test_equal_terms_are_equal():
-    """Optimiser, epochs, batches, memory and replayed samples of every final run are the base's, but where it is said."""
+    """Optimiser, epochs, batches, memory and replayed samples of final runs are the base's, but where it is said."""
     same = ("optimizer", "epochs", "batch_size", "memory", "memory_batch", "replay", "memory_policy", "limit_train")
     for name, kind in BENCHMARKS:
         terms = benchmark(name, kind)
@@ -126,7 +126,7 @@ def test_the_budget_is_the_same_for_all():
 
 
 def test_what_must_be_there():
-    """COLD's preset in both comparisons; every method at 10,000 images in both; the paper's rows and ER on full data."""
+    """COLD's preset and every method at 10,000 images in both comparisons; the paper's rows and ER on full data."""
     methods = {method.name for method in all_methods()}
     for kind in ("equal", "published"):
         terms = benchmark("pmnist-10k", kind)
