@@ -6,10 +6,11 @@ shared. Results come back through the scheduler as well, so that the disk need n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from coldtheory.errors import ColdError
 from coldtheory.parallel import dask_client
 
 from .cell import Cell, Outcome
@@ -25,6 +26,8 @@ def outcomes(cells: Sequence[Cell], engine: Engine) -> Iterator[Outcome]:
         distributed = import_module("distributed")  # an extra; dask_client says how to get it
 
         resources = {"gpu": engine.gpu} if engine.gpu is not None and engine.scheduler is not None else None
+        if resources is not None:
+            _check_offer(client.scheduler_info(n_workers=-1)["workers"].values(), resources["gpu"])
         futures: dict[Any, Cell] = {
             client.submit(run_cell, cell, key=f"{cell.run_id}-{number}", pure=False, resources=resources): cell
             for number, cell in enumerate(cells)
@@ -37,3 +40,12 @@ def outcomes(cells: Sequence[Cell], engine: Engine) -> Iterator[Outcome]:
                 line = f"no worker could finish it: {' '.join(str(error).split())}"
                 lasting = write_failure(cell.folder, cell.config, line, "")
                 yield Outcome(cell.run_id, "failed", line, lasting=lasting)
+
+
+def _check_offer(workers: Iterable[Mapping[str, Any]], share: float) -> None:
+    """Cells that ask for more than any worker offers would wait for ever."""
+    offers = [float(worker.get("resources", {}).get("gpu", 0.0)) for worker in workers]
+    if offers and max(offers) < share:
+        raise ColdError(
+            f"no worker offers a GPU share of {share:g}; start workers with --resources 'gpu={share:g}' or ask for less"
+        )

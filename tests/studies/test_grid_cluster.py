@@ -16,7 +16,11 @@ from coldtheory.errors import ColdError
 def cluster():
     distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address=None,
+        silence_logs=logging.CRITICAL,
+        resources={"gpu": 0.5},
     ) as running:
         yield running
 
@@ -31,9 +35,13 @@ def test_two_dask_workers_give_the_rows_of_one_process_even_if_one_is_killed(clu
     alone = fill(wanted, tmp_path / "serial", engine=Engine("serial"))
     assert rows(report.folders.values()) == rows(alone.folders.values())
     bad = troubled(tmp_path / "order", "raise", seed=1)
-    report = fill([*cells(4), bad], tmp_path / "dask", engine=engine)
+    half = Engine("dask", scheduler=cluster.scheduler_address, gpu=0.5)  # on a machine without GPUs, a share of none
+    report = fill([*cells(4), bad], tmp_path / "dask", engine=half)
     assert list(report.failed) == [bad.run_id]
     assert len(report.done) == 1
+    whole = Engine("dask", scheduler=cluster.scheduler_address, gpu=1.0)
+    with pytest.raises(ColdError, match="no worker offers a GPU share of 1"):
+        fill(cells(5), tmp_path / "dask", engine=whole)
 
 
 def test_jobs_of_a_batch_system(tmp_path):
