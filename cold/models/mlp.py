@@ -8,6 +8,8 @@ from itertools import pairwise
 
 from torch import nn
 
+from .stack import Stack
+
 
 def mlp(input_shape: Sequence[int], hidden: Sequence[int]) -> tuple[nn.Module, int]:
     """Linear layers with ReLU, and the number of features: `hidden` (256,) is the paper's net for Split-MNIST,
@@ -16,4 +18,4 @@ def mlp(input_shape: Sequence[int], hidden: Sequence[int]) -> tuple[nn.Module, i
     sizes = [math.prod(input_shape), *hidden]
     for before, after in pairwise(sizes):
         layers += [nn.Linear(before, after), nn.ReLU()]
-    return nn.Sequential(*layers), sizes[-1]
+    return Stack(*layers), sizes[-1]

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 from torch.nn import functional
 
+from .stack import Stack
+
 
 class _Block(nn.Module):
     """Two 3x3 convolutions and a shortcut, a 1x1 convolution where the shape changes."""
@@ -39,7 +41,7 @@ def resnet18(input_shape: Sequence[int], width: int) -> tuple[nn.Module, int]:
         outputs = width * 2**stage
         layers += [_Block(inputs, outputs, 1 if stage == 0 else 2), _Block(outputs, outputs, 1)]
         inputs = outputs
-    backbone = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    backbone = Stack(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
     for module in backbone.modules():
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
