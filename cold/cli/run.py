@@ -25,6 +25,7 @@ from ..presets import build_config
 from ..results import RESULT, read_result
 from ..trainer import Progress as Place
 from ..trainer import Stopped, Trainer
+from .pairs import pair
 from .show import print_result
 
 OUT = Path("results/runs")
@@ -216,13 +217,3 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[Place], None]]:
             bar.update(row, description=text, completed=place.done, total=place.steps)
 
         yield show
-
-
-def pair(word: str) -> tuple[str, Any]:
-    name, equals, text = word.partition("=")
-    if not equals or not name:
-        raise ColdError(f"cannot read {word!r}: give NAME=VALUE")
-    try:
-        return name, json.loads(text)
-    except json.JSONDecodeError:
-        return name, text

@@ -17,7 +17,7 @@ from ..grid import ENGINES, Engine, Event, fill, merge
 from ..studies import PROFILES, Study, find_study, planned, studies
 from ..studies.plan import THROUGHPUT, estimates
 from ..studies.standing import standings
-from .run import pair
+from .pairs import pair
 from .show import JsonOption
 from .study_print import about, print_lines, print_plan, print_report, print_standings, table
 
