@@ -15,10 +15,11 @@ def cutmix(x: Tensor, owner: Tensor, probability: float, generator: torch.Genera
     Grey images are left alone. One box for all, of an area uniform in [0, 1] before it is cut at the edges.
     """
     uniform, left, *middle = torch.rand(4, generator=generator, dtype=torch.float64).tolist()
-    # the samples stand task by task, so that sorting by (task + random) shuffles within tasks
-    other = (owner + torch.rand(len(owner), generator=generator, dtype=torch.float64).to(owner.device)).argsort()
+    keys = torch.rand(len(owner), generator=generator, dtype=torch.float64).to(owner.device)
     if x.dim() != 4 or x.shape[1] == 1 or uniform >= probability:
-        return x, other, 1.0
+        return x, torch.arange(len(owner), device=owner.device), 1.0
+    # the samples stand task by task, so that sorting by (task + random) shuffles within tasks
+    other = (owner + keys).argsort()
     half = math.sqrt(1 - left) / 2
     rows, columns = (
         slice(max(0, int((at - half) * size)), min(size, int((at + half) * size)))

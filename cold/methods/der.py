@@ -66,6 +66,8 @@ class DER(Replay):
     def distance(self, draw: Draw, logits: Tensor, column: str = "logits") -> Tensor:
         """The mean of (h - z)^2 over all logits of all drawn samples; a narrow head has fewer of them."""
         width = logits.shape[1]
+        if self.one_width:
+            return (logits.float() - self.stored(column)[draw.slots]).square().mean()
         there = torch.arange(width, device=logits.device) < self.widths[draw.owner][:, None]
         away = torch.where(there, logits.float() - self.stored(column)[draw.slots, :width], 0.0)
         return away.square().sum() / there.sum()

@@ -38,9 +38,10 @@ def combined(a: float | Tensor, left: Gradient, b: float | Tensor, right: Gradie
     """a * left + b * right; a None counts as 0, two of them stay None."""
 
     def both(x: Tensor | None, y: Tensor | None) -> Tensor | None:
-        if x is None or y is None:
-            return b * y if y is not None else (None if x is None else a * x)
-        return a * x + b * y
+        left_part = x if x is None or (isinstance(a, float) and a == 1) else a * x
+        if y is None:
+            return left_part
+        return b * y if left_part is None else (b * y).add_(left_part)
 
     return [both(x, y) for x, y in zip(left, right, strict=True)]
 

@@ -26,7 +26,7 @@ class Pool:
         x = self.images.index_select(0, self.index[places])
         if self.permutations is None:
             return x
-        order = self.permutations[owner][:, None].expand(-1, x.shape[1], -1)
+        order = self.permutations.index_select(0, owner)[:, None].expand(-1, x.shape[1], -1)
         return x.flatten(2).gather(2, order).view_as(x)
 
 

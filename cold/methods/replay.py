@@ -57,7 +57,7 @@ class Replay(Method):
         if self.streaming and (self.config.memory_policy != "reservoir" or self.config.replay != "mixed"):
             raise ColdError("fill=stream needs --memory-policy reservoir and --replay mixed")
         widths = context.benchmark.head_widths
-        self.widest = max(widths)
+        self.widest, self.one_width = max(widths), len(set(widths)) == 1
         self.widths = torch.tensor([widths[head] for head in context.heads], device=context.device)  # of each task
 
     # ---------------------------------------------------------------------------------------------- drawing
