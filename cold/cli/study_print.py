@@ -54,9 +54,13 @@ def print_standings(found: Sequence[Standing]) -> None:
 
 
 def print_lines(console: Console, lines: Mapping[str, str]) -> None:
-    """A run and what is wrong with it, a line each."""
+    """What is wrong, and with which run; what is wrong with many is said once."""
+    alike: dict[str, list[str]] = {}
     for run_id, line in lines.items():
-        console.print(f"[red]{run_id}[/]: {escape(line)}", soft_wrap=True)
+        alike.setdefault(line, []).append(run_id)
+    for line, run_ids in alike.items():
+        more = f" and {len(run_ids) - 1} more" if len(run_ids) > 1 else ""
+        console.print(f"[red]{run_ids[0]}{more}[/]: {escape(line)}", soft_wrap=True)
 
 
 def print_plan(plan: Sequence[Estimate], throughput: float | None, workers: int) -> None:
