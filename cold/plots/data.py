@@ -29,6 +29,7 @@ class TrainingData:
     study: Study
     profile: str | None = None  #: only runs of this profile
     paper: bool = False  #: whether the paper's printed numbers come along
+    kept: Path | None = None  #: a second folder of runs, such as the one under version control
 
     @property
     def name(self) -> str:
@@ -54,7 +55,7 @@ class TrainingData:
         yield from seen
 
     def state(self, folder: Path) -> State:
-        runs, problems = read_runs(folder)
+        runs, problems = read_runs(*self._folders(folder))
         try:
             missing = self._missing(runs)
         except ColdError:  # matrices that cannot be read
@@ -64,7 +65,7 @@ class TrainingData:
         return "stale" if problems else "missing"
 
     def load(self, folder: Path) -> Stored:
-        runs, problems = read_runs(folder)
+        runs, problems = read_runs(*self._folders(folder))
         missing = self._missing(runs)
         if missing is not None and problems:
             more = f" ({len(problems)} such runs)" if len(problems) > 1 else ""
@@ -72,11 +73,15 @@ class TrainingData:
         if missing is not None:
             kept = "" if self.profile is None else f" with profile {self.profile}"
             command = _command(missing, *next(missing.cells()), SEEDS[0])
-            raise ColdError(f"no stored runs of {_words(missing)}{kept} in {folder}; make them with: {command}")
+            places = " or ".join(map(str, self._folders(folder)))
+            raise ColdError(f"no stored runs of {_words(missing)}{kept} in {places}; make them with: {command}")
         table, used = table_of(self.study, runs, self.profile)
         if self.paper:
             table = Table.of([*table.rows(), *printed_rows(self.study)])
         return Stored(table, self._config(used), self.key, _origins(used))
+
+    def _folders(self, folder: Path) -> tuple[Path, ...]:
+        return (folder,) if self.kept is None else (folder, self.kept)
 
     def make(self, folder: Path) -> None:
         raise ColdError(f"training runs are not made here; make them with: {self.command}")

@@ -45,6 +45,7 @@ def lines_of(panel: Panel, runs: Sequence[Run], profile: str | None = None) -> l
         if same(run.dataset, panel.dataset)
         and any(same(str(run.config.get("method", "")), method) for method in panel.methods)
         and (profile is None or run.config.get("profile") == profile)
+        and run.config.get("evaluate_on", "test") == "test"  # validation results choose settings, no more
         and _shows(panel, run)
     ]
     moving = {panel.field, *_FOLLOW.get(panel.field, ())}

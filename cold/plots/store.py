@@ -125,9 +125,9 @@ def read_run(folder: Path) -> Run:
     )
 
 
-def read_runs(folder: Path) -> tuple[tuple[Run, ...], tuple[str, ...]]:
-    """All readable runs at any depth of a results folder, and one line for each that cannot be read."""
-    paths = sorted(folder.rglob(RESULT)) if folder.is_dir() else []
+def read_runs(*folders: Path) -> tuple[tuple[Run, ...], tuple[str, ...]]:
+    """All readable runs at any depth of results folders, and one line for each that cannot be read."""
+    paths = [path for folder in folders if folder.is_dir() for path in sorted(folder.rglob(RESULT))]
     return _read_all(tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths))
 
 

@@ -23,6 +23,9 @@ from .options import JsonOption, OutOption
 SCALE = Scale()
 _STATE_COLOR = {"present": "green", "stale": "yellow", "missing": "dim"}
 
+RESULTS = Path("results")
+KEPT = Path("runs")  # finished training runs under version control: looked at beside the default folder of results
+
 ToOption = Annotated[Path, typer.Option("--to", help="Folder of the pictures.")]
 
 
@@ -31,12 +34,12 @@ def add_to(app: typer.Typer) -> None:
     app.command("plot")(plot)
 
 
-def list_figures(out: OutOption = Path("results"), to: ToOption = Path("figures"), as_json: JsonOption = False) -> None:
+def list_figures(out: OutOption = RESULTS, to: ToOption = Path("figures"), as_json: JsonOption = False) -> None:
     """List every figure with the state of its data and the command that makes it.
 
     Example: [bold]coldtheory figures[/]
     """
-    known = registry.figures(SCALE)
+    known = registry.figures(SCALE, Training(kept=_kept(out)))
     entries = [_entry(figure, out, to) for figure in known]
     if as_json:
         typer.echo(json.dumps(entries))
@@ -64,7 +67,7 @@ def plot(
     check: Annotated[
         bool, typer.Option("--check", help="Compare the pictures' data with the code; exit 1 if any differs.")
     ] = False,
-    out: OutOption = Path("results"),
+    out: OutOption = RESULTS,
     to: ToOption = Path("figures"),
     formats: Annotated[str, typer.Option("--format", help="png, pdf or both, by commas.")] = "png,pdf",
     paper: Annotated[bool, typer.Option("--paper", help="Training figures: the paper's printed numbers too.")] = False,
@@ -80,7 +83,7 @@ def plot(
 
     Example: [bold]coldtheory plot gradient --run[/] and [bold]coldtheory plot all --check[/]
     """
-    known = registry.figures(SCALE, Training(dataset, profile, paper))
+    known = registry.figures(SCALE, Training(dataset, profile, paper, _kept(out)))
     chosen = list(known) if name == "all" else [registry.find(name, known)]
     if check:
         _check(chosen, to, as_json=as_json)
@@ -110,6 +113,10 @@ def plot(
         gallery.write_readme(known, to)
     if as_json:
         typer.echo(json.dumps({"drawn": drawn, "skipped": [figure.id for figure in skipped]}))
+
+
+def _kept(out: Path) -> Path | None:
+    return KEPT if out == RESULTS else None
 
 
 def _entry(figure: Figure, out: Path, to: Path) -> dict[str, Any]:

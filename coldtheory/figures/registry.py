@@ -143,6 +143,7 @@ class Training:
     dataset: str | None = None
     profile: str | None = None
     paper: bool = False
+    kept: Path | None = None  #: where finished runs are kept, beside the folder of results
 
 
 def figures(scale: Scale | None = None, training: Training | None = None) -> tuple[Figure, ...]:
@@ -166,7 +167,8 @@ def _training(wanted: Training) -> list[Figure]:
     return [
         Figure(
             study.id + ending, study.label, study.title + place, study.sentence, "training",
-            (TrainingData(study.on(wanted.dataset), wanted.profile, wanted.paper),), "cold.plots.draw:draw_study",
+            (TrainingData(study.on(wanted.dataset), wanted.profile, wanted.paper, wanted.kept),),
+            "cold.plots.draw:draw_study",
             (*study.aliases, *([study.id] if ending else [])),
         )
         for study in STUDIES
