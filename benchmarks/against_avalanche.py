@@ -186,6 +186,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
+    origin = provenance()  # of the code that is loaded now
     methods = chosen.methods.split(",")
     found: dict[str, Any] = {}
     try:
@@ -208,7 +209,7 @@ def main() -> int:
         "seeds": chosen.seeds,
         "images": chosen.images,
     }
-    record = {"config": asked, "versions": versions, "provenance": provenance(), "left": side.LEFT, **found}
+    record = {"config": asked, "versions": versions, "provenance": origin, "left": side.LEFT, **found}
     write_atomically(chosen.out, json.dumps(record, indent=1) + "\n")
     if chosen.json:
         print(json.dumps(record))

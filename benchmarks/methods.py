@@ -256,6 +256,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
+    origin = provenance()  # of the code that is loaded now
     names = chosen.methods.split(",")
     found: dict[str, Any] = {}
     try:
@@ -270,7 +271,7 @@ def main() -> int:
     except ColdError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    record = {"config": vars(chosen) | {"out": None}, "torch": torch.__version__, "provenance": provenance(), **found}
+    record = {"config": vars(chosen) | {"out": None}, "torch": torch.__version__, "provenance": origin, **found}
     if chosen.out is not None:
         write_atomically(chosen.out, json.dumps(record, indent=1) + "\n")
     if chosen.json:
