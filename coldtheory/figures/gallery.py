@@ -110,7 +110,8 @@ def write_readme(known: Iterable[Figure], gallery: Path) -> Path:
         place = f" (`{figure.label}`)" if figure.label else ""
         lines += ["", f"## {figure.title}{place}", "", figure.sentence, "", f"![{figure.title}]({figure.id}.png)", ""]
         files = ", ".join(f"[{kind.upper()}]({figure.id}.{kind})" for kind in ("pdf", "csv", "json"))
-        lines += [f"`{figure.command}` · {files}"]
+        plot = f"`coldtheory plot {figure.id}` from stored runs, the first of them "
+        lines += [f"{plot if figure.kind == 'training' else ''}`{figure.command}` · {files}"]
     path = gallery / "README.md"
     write_atomically(path, "\n".join(lines) + "\n")
     return path
