@@ -12,13 +12,9 @@ import numpy as np
 from paper_checks.tables import Cell, paper
 
 from .config import PLACE
+from .plots.names import method_name
 from .results import Result
 
-_PAPER_NAMES = {
-    "cold": "COLD", "cold-oracle": "COLD-ORACLE", "finetune": "Fine-tune", "er": "ER", "ewc": "EWC", "agem": "A-GEM",
-    "mer": "MER", "gdumb": "GDumb", "der": "DER", "derpp": "DER++", "er-ace": "ER-ACE", "cba": "CBA", "nccl": "NCCL",
-    "refresh": "REFRESH",
-}  # fmt: skip
 #: Settings that other methods carry along and do not use.
 _OF_COLD = ("V", "delta", "weights", "queue_update", "oracle", "idle", "reference_passes")
 
@@ -58,7 +54,7 @@ def grouped(results: Iterable[Result]) -> list[Group]:
 
 def printed_cell(config: dict[str, Any]) -> Cell | None:
     """What the paper prints for a run's setting, if anything; nothing stands beside a validation result."""
-    name = _PAPER_NAMES.get(config["method"])
+    name = method_name(config["method"])
     if config.get("evaluate_on", "test") != "test":
         return None
     fits = [

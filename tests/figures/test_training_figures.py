@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from looks import legends_over_data, outside, smallest_type, unlabelled
 from made_up import write_run, write_study
+from without_torch import run_without_torch
 
 from cold.plots.data import TrainingData
 from cold.plots.draw import draw_study
@@ -64,17 +63,12 @@ def test_one_made_up_row_is_enough_for_the_watermark(tmp_path):
 def test_command_line_without_torch(tmp_path):
     """The whole way in a process in which torch cannot be imported."""
     write_study(tmp_path / "runs", BY_ID["varying_V_c10"], seeds=(0,))
-    code = (
-        "import sys\n"
-        "class Barrier:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name.split('.')[0] == 'torch': raise ImportError('torch is not here')\n"
-        "sys.meta_path.insert(0, Barrier())\n"
+    done = run_without_torch(
         "from coldtheory.cli import app\n"
-        "app(['plot', 'varying_V_c10', '--paper', '--out', sys.argv[1], '--to', sys.argv[2]])\n"
+        "app(['plot', 'varying_V_c10', '--paper', '--out', sys.argv[1], '--to', sys.argv[2]])\n",
+        str(tmp_path / "runs"),
+        str(tmp_path / "to"),
     )
-    words = [sys.executable, "-c", code, str(tmp_path / "runs"), str(tmp_path / "to")]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     names = sorted(path.name for path in (tmp_path / "to").iterdir())
     assert names == [f"varying_V_c10.{kind}" for kind in ("csv", "json", "pdf", "png")]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from without_torch import run_without_torch
 
 import paper_checks
 from cold.config import RunConfig, read_config
@@ -178,17 +177,11 @@ def test_unknown_names():
 
 
 def test_listing_planning_and_status_need_no_torch():
-    code = (
-        "import sys\n"
-        "class Barrier:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name.split('.')[0] == 'torch': raise ImportError('torch is not here')\n"
-        "sys.meta_path.insert(0, Barrier())\n"
+    done = run_without_torch(
         "from cold.cli.app import app\n"
         "from cold.grid import fill, merge\n"
         "for words in (['list'], ['status'], ['run', 'all', '--profile', 'paper', '--dry-run']):\n"
         "    app(['study', *words], standalone_mode=False)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "GPU hours" in done.stdout
