@@ -32,6 +32,9 @@ Reuse = Annotated[
 ]
 
 
+Seeds = Annotated[str | None, typer.Option("--seeds", help="Other seeds than the study's, by commas: 6,7,8.")]
+
+
 @app.command("list")
 def list_studies(as_json: JsonOption = False) -> None:
     """List the studies with their figures and the number of runs in each profile.
@@ -83,6 +86,7 @@ def run_study(
     profile: Profile = "cpu",
     out: Out = OUT,
     reuse: Reuse = None,
+    seeds: Seeds = None,
     engine: Annotated[str, typer.Option(help=f"{', '.join(ENGINES)}.")] = "loky",
     jobs: Annotated[int, typer.Option(help="Runs at a time; -1: as many as cores, or as GPUs take.")] = -1,
     scheduler: Annotated[str | None, typer.Option(help="Address of a dask scheduler.")] = None,
@@ -101,13 +105,14 @@ def run_study(
     """Make the runs of a study that are not there yet.
 
     Examples: [bold]cold study run V --profile cpu --jobs 2[/]
+    [bold]cold study run V --profile cpu --seeds 6,7,8[/]  (more seeds for the same figures)
     [bold]cold study run all --profile paper --dry-run[/]
     [bold]cold study run V --profile paper --engine dask --scheduler tcp://host:8786 --gpu 1[/]
     [bold]cold study run V --profile paper --engine slurm --slurm slurm_partition=gpu --gpu 1[/]
 
     A stopped study goes on when the same command is given again. Exit code 1: some runs failed.
     """
-    chosen = _with_profile(_chosen(name), profile, several=name == "all")
+    chosen = _with_profile(_chosen(name, seeds), profile, several=name == "all")
     roots = [out, *(reuse or [])]
     if dry_run:
         assumed = THROUGHPUT if throughput is None and profile == "paper" else throughput
@@ -144,13 +149,18 @@ def run_study(
 
 @app.command("status")
 def status(
-    name: Name = "all", profile: Profile = "cpu", out: Out = OUT, reuse: Reuse = None, as_json: JsonOption = False
+    name: Name = "all",
+    profile: Profile = "cpu",
+    out: Out = OUT,
+    reuse: Reuse = None,
+    seeds: Seeds = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Say which runs of a study are finished, failed (and why) or missing.
 
     Example: [bold]cold study status all --profile cpu --out runs[/]
     """
-    chosen = _with_profile(_chosen(name), profile, several=name == "all")
+    chosen = _with_profile(_chosen(name, seeds), profile, several=name == "all")
     found = standings(chosen, profile, [out, *(reuse or [])])
     if as_json:
         typer.echo(json.dumps([one.as_dict() for one in found]))
@@ -181,8 +191,16 @@ def merge_runs(
         raise typer.Exit(1)
 
 
-def _chosen(name: str) -> list[Study]:
-    return list(studies()) if name == "all" else [find_study(name)]
+def _chosen(name: str, seeds: str | None = None) -> list[Study]:
+    found = list(studies()) if name == "all" else [find_study(name)]
+    return found if seeds is None else [study.with_seeds(_numbers(seeds)) for study in found]
+
+
+def _numbers(seeds: str) -> list[int]:
+    words = [word.strip() for word in seeds.split(",")]
+    if not all(word.isdecimal() for word in words):
+        raise ColdError(f"--seeds takes whole numbers by commas, such as 6,7,8, got {seeds!r}")
+    return list(dict.fromkeys(map(int, words)))
 
 
 def _with_profile(chosen: list[Study], profile: str, *, several: bool) -> list[Study]:

@@ -12,9 +12,10 @@ from coldtheory.figures.datasets import State, Stored
 from coldtheory.figures.table import Table
 from coldtheory.store import config_key
 
+from ..studies import PROFILES, studies
 from .names import IID, dataset_name, method_name
 from .printed import printed_rows
-from .select import lines_of, table_of
+from .select import REDUCED, lines_of, table_of
 from .store import FORMAT, Run, read_runs
 from .studies import SEEDS, Panel, Study
 
@@ -27,7 +28,7 @@ class TrainingData:
     """The stored runs of one study."""
 
     study: Study
-    profile: str | None = None  #: only runs of this profile
+    profile: str | None = None  #: only runs of this profile; None: of none of the reduced ones
     paper: bool = False  #: whether the paper's printed numbers come along
     kept: Path | None = None  #: a second folder of runs, such as the one under version control
 
@@ -37,8 +38,8 @@ class TrainingData:
 
     @property
     def command(self) -> str:
-        """The first of `commands`; the others differ in its method, value and seed."""
-        return next(self.commands())
+        """What makes the runs of the figure, and others of the same studies."""
+        return " && ".join(f"cold study run {name} --profile {profile}" for name, profile in self._studies())
 
     @property
     def key(self) -> str:
@@ -71,10 +72,7 @@ class TrainingData:
             more = f" ({len(problems)} such runs)" if len(problems) > 1 else ""
             raise ColdError(f"no readable runs of {_words(missing)}: {problems[0]}{more}")
         if missing is not None:
-            kept = "" if self.profile is None else f" with profile {self.profile}"
-            command = _command(missing, *next(missing.cells()), SEEDS[0])
-            places = " or ".join(map(str, self._folders(folder)))
-            raise ColdError(f"no stored runs of {_words(missing)}{kept} in {places}; make them with: {command}")
+            raise ColdError(self._nothing(missing, runs, folder))
         table, used = table_of(self.study, runs, self.profile)
         if self.paper:
             table = Table.of([*table.rows(), *printed_rows(self.study)])
@@ -87,7 +85,29 @@ class TrainingData:
         raise ColdError(f"training runs are not made here; make them with: {self.command}")
 
     def _missing(self, runs: tuple[Run, ...]) -> Panel | None:
-        return next((panel for panel in self.study.panels if not lines_of(panel, runs, self.profile)), None)
+        return next((panel for panel in self.study.panels if not self._varies(panel, runs)), None)
+
+    def _varies(self, panel: Panel, runs: tuple[Run, ...]) -> bool:
+        """Whether at least two values of what the panel varies are stored: one alone is no comparison."""
+        lines = lines_of(panel, runs, self.profile)
+        if panel.field == "method":
+            return len(lines) > 1
+        return any(len({str(run.config.get(panel.field)) for run in line.runs}) > 1 for line in lines)
+
+    def _nothing(self, missing: Panel, runs: tuple[Run, ...], folder: Path) -> str:
+        """In one line: which runs are not there, and how to come by them or by a smaller picture."""
+        kept = "" if self.profile is None else f" with profile {self.profile}"
+        places = " or ".join(map(str, self._folders(folder)))
+        words = f"no stored runs of {_words(missing)}{kept} in {places}; make them with: {self.command}"
+        smaller = [name for name in REDUCED if self.profile is None and lines_of(missing, runs, name)]
+        return words + (f"; or draw the smaller runs that are there: --profile {smaller[0]}" if smaller else "")
+
+    def _studies(self) -> Iterator[tuple[str, str]]:
+        """The studies whose runs the figure draws, each with the profile; without one, the largest that it has."""
+        for study in studies():
+            profile = self.profile or next(name for name in PROFILES if name in study.pictures)
+            if any(picture.figure == self.study.id for picture in study.pictures.get(profile, ())):
+                yield study.id, profile
 
     def _config(self, used: list[Run]) -> dict[str, Any]:
         """What the drawn runs share, and what they vary."""

@@ -23,6 +23,8 @@ from .studies import Panel, Study
 
 #: Fields that change nothing about a result, or nothing but its seed.
 _FREE = frozenset({"seed", "preset", "device", "threads", "eval_batch", "data_root", "out", "resume"})
+#: Profiles whose runs are smaller than the paper's.
+REDUCED = ("cpu", "smoke")
 #: What all runs of a panel share, unless it is what the panel varies.
 _TERMS = ("tasks", "epochs", "memory", "width", "limit_train", "profile")
 #: Fields that move along with the one that is varied.
@@ -38,13 +40,16 @@ class Line:
 
 
 def lines_of(panel: Panel, runs: Sequence[Run], profile: str | None = None) -> list[Line]:
-    """The runs that a panel draws, by method in the panel's order; empty if none is stored."""
+    """The runs that a panel draws, by method in the panel's order; empty if none is stored.
+
+    Without a profile, runs of the reduced ones do not count: what is not at full size says so in its name.
+    """
     wanted = [
         run
         for run in runs
         if same(run.dataset, panel.dataset)
         and any(same(str(run.config.get("method", "")), method) for method in panel.methods)
-        and (profile is None or run.config.get("profile") == profile)
+        and _of_profile(run, profile)
         and run.config.get("evaluate_on", "test") == "test"  # validation results choose settings, no more
         and _shows(panel, run)
     ]
@@ -61,6 +66,11 @@ def lines_of(panel: Panel, runs: Sequence[Run], profile: str | None = None) -> l
         if group:
             lines.append(Line(method, tuple(_latest(group, panel))))
     return lines
+
+
+def _of_profile(run: Run, profile: str | None) -> bool:
+    found = run.config.get("profile")
+    return found not in REDUCED if profile is None else bool(found == profile)
 
 
 def _own_values(runs: list[Run], panel: Panel) -> list[Run]:

@@ -15,7 +15,7 @@ absent                by profile, why it has no grid there
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as _field
 from functools import lru_cache
 from pathlib import Path
@@ -86,6 +86,11 @@ class Study:
     def figures(self) -> tuple[str, ...]:
         """The ids of all figures of the study, whatever the profile."""
         return tuple(dict.fromkeys(p.figure for profile in PROFILES for p in self.pictures.get(profile, ())))
+
+    def with_seeds(self, seeds: Sequence[int]) -> Study:
+        """The same study of other seeds."""
+        grids = {p: tuple(replace(grid, seeds=tuple(seeds)) for grid in found) for p, found in self.grids.items()}
+        return replace(self, grids=grids)
 
     def grids_of(self, profile: str) -> tuple[Grid, ...]:
         if profile not in PROFILES:

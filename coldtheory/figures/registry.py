@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,7 +16,10 @@ from .table import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
+    from cold.plots.studies import Study
+
 Kind = Literal["theory", "training"]
+_SMALL = "cpu"  # the profile whose pictures stand in the gallery beside those of the paper's size
 
 
 @dataclass(frozen=True)
@@ -157,22 +160,36 @@ def figures(scale: Scale | None = None, training: Training | None = None) -> tup
 
 
 def _training(wanted: Training) -> list[Figure]:
-    from cold.plots.data import TrainingData  # noqa: PLC0415  (the one door to the training half)
+    """The paper's figures on the data that are asked for; when nothing is, also what the reduced studies draw."""
+    from cold.plots.studies import STUDIES  # noqa: PLC0415  (the one door to the training half)
+    from cold.studies import studies  # noqa: PLC0415
+
+    drawn = [_drawn(study, wanted) for study in STUDIES]
+    if wanted.dataset is None and wanted.profile is None:
+        by_id = {study.id: study for study in STUDIES}
+        small = dict.fromkeys(picture for study in studies() for picture in study.pictures.get(_SMALL, ()))
+        drawn += [
+            _drawn(by_id[picture.figure], replace(wanted, dataset=picture.dataset, profile=_SMALL), aliases=False)
+            for picture in small
+        ]
+    return drawn
+
+
+def _drawn(study: Study, wanted: Training, *, aliases: bool = True) -> Figure:
+    """A training figure; its id says which data stand in for the paper's, and which profile made them."""
+    from cold.plots.data import TrainingData  # noqa: PLC0415
     from cold.plots.names import dataset_name  # noqa: PLC0415
-    from cold.plots.studies import STUDIES  # noqa: PLC0415
 
     other = "" if wanted.dataset is None else wanted.dataset.rpartition("=")[2]
-    ending = other and f"-{other}"
-    place = other and f" (drawn on {dataset_name(other)})"
-    return [
-        Figure(
-            study.id + ending, study.label, study.title + place, study.sentence, "training",
-            (TrainingData(study.on(wanted.dataset), wanted.profile, wanted.paper, wanted.kept),),
-            "cold.plots.draw:draw_study",
-            (*study.aliases, *([study.id] if ending else [])),
-        )
-        for study in STUDIES
-    ]  # fmt: skip
+    ending = "".join(f"-{word}" for word in (other, wanted.profile) if word)
+    words = [f"drawn on {dataset_name(other)}"] * bool(other) + [f"{wanted.profile} profile"] * bool(wanted.profile)
+    place = f" ({', '.join(words)})" if words else ""
+    return Figure(
+        study.id + ending, study.label, study.title + place, study.sentence, "training",
+        (TrainingData(study.on(wanted.dataset), wanted.profile, wanted.paper, wanted.kept),),
+        "cold.plots.draw:draw_study",
+        (*study.aliases, *([study.id] if ending else [])) if aliases else (),
+    )  # fmt: skip
 
 
 def find(name: str, known: Sequence[Figure]) -> Figure:

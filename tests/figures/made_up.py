@@ -13,7 +13,7 @@ TASKS = 6
 DEFAULTS = {
     "tasks": TASKS, "epochs": 5, "memory": 5000, "memory_batch": 7, "V": 100, "delta": 0.5, "lr": 1e-4,
     "optimizer": "adam", "batch_size": 64, "queue_update": "step", "weights": "sum", "oracle": "exact",
-    "replay": "per-task", "width": 8, "limit_train": 100, "iid": False, "profile": "smoke",
+    "replay": "per-task", "width": 8, "limit_train": 100, "iid": False, "profile": None,
 }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from cold.plots.draw import draw_study
 from cold.plots.select import lines_of
 from cold.plots.store import ARRAYS, RESULT, read_run, read_runs
 from cold.plots.studies import STUDIES, Panel
+from cold.studies import studies
 from coldtheory.figures import registry
 from coldtheory.plots import style
 from paper_checks.tables import paper
@@ -40,7 +41,7 @@ def test_every_figure_from_made_up_rows(tmp_path, id_):
     assert TrainingData(BY_ID[id_]).state(tmp_path) == "present"
     figure = draw(tmp_path, id_, paper=True)
     assert texts(figure, "watermark") == ["made-up data"]
-    assert "smoke profile · 2 seeds a point · MADE-UP ROWS" in texts(figure, "small print")[0]
+    assert "own settings · 2 seeds a point · MADE-UP ROWS" in texts(figure, "small print")[0]
     with style.styled():
         assert figure.get_figwidth() == style.PAGE
         assert unlabelled(figure) == []
@@ -55,7 +56,7 @@ def test_one_made_up_row_is_enough_for_the_watermark(tmp_path):
             write_run(tmp_path, dataset="split-cifar100", method=method, V=V, made_up=False)
     figure = draw(tmp_path, "varying_V")
     assert texts(figure, "watermark") == []
-    assert texts(figure, "small print") == ["smoke profile · 1 seed a point"]
+    assert texts(figure, "small print") == ["own settings · 1 seed a point"]
     write_run(tmp_path, dataset="split-cifar100", method="cold", V=1000, made_up=True)
     assert texts(draw(tmp_path, "varying_V"), "watermark") == ["made-up data"]
 
@@ -187,7 +188,7 @@ def test_missing_stale_and_damaged_runs(call, tmp_path):
     done = call("plot", "queue_V_C100", "--out", tmp_path, *to)
     assert done.exit_code == 2
     assert "no stored runs of COLD-ORACLE on Split-CIFAR100 over V" in done.stderr
-    assert "make them with: cold run --preset paper --dataset split-cifar100" in done.stderr
+    assert "make them with: cold study run queues --profile paper" in done.stderr
     place = write_run(tmp_path, dataset="split-cifar100", V=1)
     good = (place / RESULT).read_text()
     for bad, words in (
@@ -213,7 +214,7 @@ def test_missing_stale_and_damaged_runs(call, tmp_path):
 def test_run_does_not_train(call, tmp_path):
     done = call("plot", "varying_V", "--run", "--out", tmp_path, "--to", tmp_path / "to")
     assert done.exit_code == 2
-    assert "make them with: cold run" in done.stderr
+    assert "make them with: cold study run V" in done.stderr
 
 
 def test_same_bytes_twice(tmp_path):
@@ -263,3 +264,33 @@ def test_one_dataset_stands_in_for_one_of_two(tmp_path):
 def test_runs_are_found_at_any_depth(tmp_path):
     write_run(tmp_path / "runs" / "deep", dataset="split-cifar100", V=10)
     assert len(read_runs(tmp_path)[0]) == 1
+
+
+def test_a_plain_figure_is_of_the_papers_size_and_a_reduced_one_says_so_in_its_name(call, tmp_path):
+    for V in (1, 100):
+        for method in ("cold", "cold-oracle"):
+            write_run(tmp_path / "runs", dataset="split-cifar10", method=method, V=V, profile="cpu")
+    words = ("plot", "varying_V_c10", "--out", tmp_path / "runs", "--to", tmp_path / "to", "--format", "png")
+    done = call(*words)
+    assert done.exit_code == 2
+    assert "draw the smaller runs that are there: --profile cpu" in done.stderr
+    assert call(*words, "--profile", "cpu").exit_code == 0
+    assert (tmp_path / "to" / "varying_V_c10-cpu.png").is_file()
+
+
+def test_one_value_is_no_comparison(tmp_path):
+    write_run(tmp_path, dataset="split-cifar10", method="cold", V=1)
+    write_run(tmp_path, dataset="split-cifar10", method="cold-oracle", V=1)
+    assert TrainingData(BY_ID["varying_V_c10"]).state(tmp_path) == "missing"
+    write_run(tmp_path, dataset="split-cifar10", method="cold", V=10)
+    write_run(tmp_path, dataset="split-cifar10", method="cold-oracle", V=10)
+    assert TrainingData(BY_ID["varying_V_c10"]).state(tmp_path) == "present"
+
+
+def test_every_picture_of_a_reduced_study_is_a_figure_of_its_own():
+    pictures = {p for study in studies() for p in study.pictures["cpu"]}
+    known = {figure.id: figure for figure in registry.figures() if figure.id.endswith("-cpu")}
+    assert len(known) == len(pictures)
+    figure = known["memory_delta-pmnist-cpu"]
+    assert figure.command == "cold study run memory --profile cpu && cold study run delta --profile cpu"
+    assert "Permuted-MNIST, cpu profile" in figure.title

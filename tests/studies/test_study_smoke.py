@@ -136,4 +136,4 @@ def test_the_command_line_of_figures_finds_the_runs(made, tmp_path):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "online_batch_c10-synthetic.png").is_file()
+    assert (tmp_path / "online_batch_c10-synthetic-smoke.png").is_file()
