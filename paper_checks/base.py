@@ -107,6 +107,7 @@ class Registry:
 #: Modules, or how their names begin, in the order of the table.
 PARTS = (
     "drift", "exact", "descent", "corollaries", "appendix", "open_questions", "looseness", "toy_", "text_", "tables_",
+    "trends_",
 )  # fmt: skip
 
 

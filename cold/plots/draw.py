@@ -197,12 +197,17 @@ def _legend(figure: Figure, table: Table) -> None:
             names = [words.get(value, f"{_short(field)} = {value:g}") for value in values]
             handles += [Line2D([], [], label=name, **_shade(i, len(values))) for i, name in enumerate(names)]
         else:
-            names = here.values("method")
-            handles += [Line2D([], [], label=method_name(name), **_look(name)) for name in names]
+            handles += [Line2D([], [], label=_label(here, name), **_look(name)) for name in here.values("method")]
     if "paper" in table.values("source"):
         handles.append(Line2D([], [], label="printed in the paper", **_star(s.GREY)))
     unique = list({str(handle.get_label()): handle for handle in handles}.values())
     figure.legend(handles=unique, loc="outside lower center", ncols=min(len(unique), 5))
+
+
+def _label(table: Table, method: str) -> str:
+    """A method's name; where methods are compared, with the settings that COLD had."""
+    settings = table.where(method=method)["settings"][0] if table["field"][0] == "method" else ""
+    return f"{method_name(method)} ({settings})" if settings else method_name(method)
 
 
 def _look(method: str) -> dict[str, Any]:
@@ -281,6 +286,9 @@ def _origin(table: Table) -> str:
         sorted({f"{name} profile" if name != "own" else "own settings" for name in runs.values("profile")})
     )
     words = [profiles, f"{seeds} seed{'s' if counts[-1] > 1 else ''} a point"]
+    words += [size for size in runs.values("size") if size and len(runs.values("size")) == 1]
+    if set(runs.values("kind")) <= set(_HEAT):  # titles have no room for it
+        words = [dataset_name(runs["dataset"][0]), *words]
     if runs["synthetic"].any():
         words.append("synthetic images")
     if runs["made_up"].any():

@@ -19,7 +19,8 @@ def printed_rows(study: Study) -> list[dict[str, Any]]:
             if place is None:
                 continue
             about = {"panel": number, "kind": panel.kind, "dataset": panel.dataset, "method": _method(panel, cell)}
-            about |= {"field": panel.field, "profile": "", "made_up": 0, "synthetic": 0, "source": "paper", **place}
+            about |= {"field": panel.field, "profile": "", "made_up": 0, "synthetic": 0, "source": "paper"}
+            about |= {"size": "", "settings": "", **place}
             for name in panel.metrics:
                 value = getattr(cell, name, None)
                 if value is not None:

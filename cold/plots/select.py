@@ -96,10 +96,23 @@ def table_of(study: Study, runs: Sequence[Run], profile: str | None = None) -> t
                     "panel": number, "kind": panel.kind, "dataset": panel.dataset, "method": line.method,
                     "field": panel.field, "value": _value(run, panel), "seed": run.config.get("seed"),
                     "profile": run.config.get("profile") or "own", "made_up": int(run.made_up),
-                    "synthetic": int(run.synthetic), "source": "run",
+                    "synthetic": int(run.synthetic), "source": "run", "size": _size(run), "settings": _settings(run),
                 }  # fmt: skip
                 rows += [{**about, **entry} for entry in _entries(panel, run)]
     return Table.of(rows), list(used.values())
+
+
+def _size(run: Run) -> str:
+    """In words, where training images were left out."""
+    limit = run.config.get("limit_train")
+    return "" if limit is None else f"{limit:,} images a task"
+
+
+def _settings(run: Run) -> str:
+    """What tells two runs of COLD apart where methods are compared."""
+    V, delta = run.config.get("V"), run.config.get("delta")
+    own = str(run.config.get("method", "")).startswith("cold") and V is not None and delta is not None
+    return f"V = {V:g}, δ = {delta:g}" if own else ""
 
 
 def _entries(panel: Panel, run: Run) -> Iterator[dict[str, Any]]:

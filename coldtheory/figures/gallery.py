@@ -17,6 +17,8 @@ from .table import Table, difference, digest, joined
 
 Format = Literal["png", "pdf"]
 FORMAT = "coldtheory-figure/1"
+#: a verdict on a trend in the words of a caption
+ANSWERS = {"holds": "Agrees", "false": "Does not agree", "not reproducible here": "Not settled"}
 
 
 def check_formats(kinds: Iterable[str]) -> tuple[str, ...]:
@@ -110,11 +112,25 @@ def write_readme(known: Iterable[Figure], gallery: Path) -> Path:
         place = f" (`{figure.label}`)" if figure.label else ""
         lines += ["", f"## {figure.title}{place}", "", figure.sentence, "", f"![{figure.title}]({figure.id}.png)", ""]
         files = ", ".join(f"[{kind.upper()}]({figure.id}.{kind})" for kind in ("pdf", "csv", "json"))
-        plot = f"`coldtheory plot {figure.id}` from stored runs, the first of them "
-        lines += [f"{plot if figure.kind == 'training' else ''}`{figure.command}` · {files}"]
+        plot = f"`coldtheory plot {figure.id}` from the runs of "
+        lines += [f"{plot if figure.kind == 'training' else ''}`{figure.command}` · {files}", *_trends(figure)]
     path = gallery / "README.md"
     write_atomically(path, "\n".join(lines) + "\n")
     return path
+
+
+def _trends(figure: Figure) -> list[str]:
+    """What the paper says of a training figure, and what the stored runs say to it."""
+    if figure.kind == "theory":
+        return []
+    from paper_checks.trends import found_in  # noqa: PLC0415  (the door to the claims)
+
+    lines = [
+        f"- The paper: {outcome.claim.statement} **{ANSWERS[outcome.finding.verdict]}**: {outcome.finding.evidence}. "
+        f"`coldtheory check --only {outcome.claim.id}`"
+        for outcome in found_in(figure.id)
+    ]
+    return ["", *lines] if lines else []
 
 
 def check(known: Iterable[Figure], gallery: Path, *, recompute: bool = True) -> dict[str, str | None]:

@@ -106,7 +106,7 @@ def _end(images: list[re.Match[str]], i: int, last: int) -> int:
 def _sentences(markdown: str) -> str:
     """The prose of a piece of markdown: no headings, pictures, code blocks, tables' bars or commands."""
     text = re.sub(r"```.*?(```|\Z)", " ", markdown, flags=re.S)
-    text = re.sub(r"^#{1,6} .*$", " ", _IMAGE.sub(" ", text), flags=re.M)
+    text = re.sub(r"^#{1,6} .*$|^- ", " ", _IMAGE.sub(" ", text), flags=re.M)
     text = re.sub(r"`coldtheory [^`]*`.*$|^[ |:-]+$", " ", text, flags=re.M)  # files are linked beside the command
     return _bare(" ".join(re.sub(r"\|", " ", text).split()))
 

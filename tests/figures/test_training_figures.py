@@ -41,7 +41,7 @@ def test_every_figure_from_made_up_rows(tmp_path, id_):
     assert TrainingData(BY_ID[id_]).state(tmp_path) == "present"
     figure = draw(tmp_path, id_, paper=True)
     assert texts(figure, "watermark") == ["made-up data"]
-    assert "own settings · 2 seeds a point · MADE-UP ROWS" in texts(figure, "small print")[0]
+    assert "own settings · 2 seeds a point · 100 images a task · MADE-UP ROWS" in texts(figure, "small print")[0]
     with style.styled():
         assert figure.get_figwidth() == style.PAGE
         assert unlabelled(figure) == []
@@ -56,7 +56,7 @@ def test_one_made_up_row_is_enough_for_the_watermark(tmp_path):
             write_run(tmp_path, dataset="split-cifar100", method=method, V=V, made_up=False)
     figure = draw(tmp_path, "varying_V")
     assert texts(figure, "watermark") == []
-    assert texts(figure, "small print") == ["own settings · 1 seed a point"]
+    assert texts(figure, "small print") == ["own settings · 1 seed a point · 100 images a task"]
     write_run(tmp_path, dataset="split-cifar100", method="cold", V=1000, made_up=True)
     assert texts(draw(tmp_path, "varying_V"), "watermark") == ["made-up data"]
 

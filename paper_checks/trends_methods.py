@@ -1,0 +1,88 @@
+"""Methods over tasks, and gradients of a real network over V, held against stored runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import product
+
+import numpy as np
+
+from cold.plots.names import method_name
+from cold.plots.store import Run
+from paper_checks._trends import BOTH, NAMES, Contrast, Shown, acc, acc_on_the_way, grid, per_doubling, trend
+
+_PICTURE, _GRADIENT = ("pmnist_acc_forg-cpu",), ("Average_gradient_vs_V-cpu",)
+
+
+@trend(
+    id="trend-baselines-lead",
+    label="fig:pmnist_acc_forg",
+    statement="COLD and COLD-ORACLE are more accurate than every other method as learning goes on.",
+    on={"pmnist": Shown("holds", _PICTURE)},
+    explain="""The average over t of the accuracy after task t, ours minus that of every other method. All methods share
+        COLD's learning rate, batches and memory, and have their own options at default: nothing is tuned here.
+        `cold table pmnist-10k` compares them with tuned settings.""",
+)
+def baselines_lead(dataset: str) -> Iterator[Contrast]:
+    runs = grid("baselines", dataset)
+    others = [method for method in dict.fromkeys(method for method, _, _ in runs.runs) if method not in BOTH]
+    for ours, other in product(BOTH, others):
+        lead = runs.each(ours, ours, acc_on_the_way) - runs.each(other, other, acc_on_the_way)
+        yield Contrast(f"{NAMES[ours]} minus {method_name(other)}", lead)
+
+
+@trend(
+    id="trend-nccl-degrades",
+    label="fig:baselines",
+    statement="NCCL degrades rapidly as the number of tasks grows: it loses more accuracy over the tasks than ours do.",
+    on={"pmnist": Shown("holds", _PICTURE)},
+    explain="The accuracy after the first task minus that after the last, NCCL's minus ours.",
+)
+def nccl_degrades(dataset: str) -> Iterator[Contrast]:
+    runs = grid("baselines", dataset)
+
+    def loss(run: Run) -> float:
+        return run.over_tasks("acc")[0] - acc(run)
+
+    nccl = runs.each("nccl", "nccl", loss)
+    for method in BOTH:
+        yield Contrast(f"NCCL's loss minus {NAMES[method]}'s", nccl - runs.each(method, method, loss))
+
+
+@trend(
+    id="trend-gradient-rate",
+    label="fig:Average_gradient_vs_V",
+    statement="High variation of the tasks slows the fall of the average squared gradient with V.",
+    on={"split-mnist": Shown("holds", _GRADIENT)},
+    explain="""The slope of log2 of the gradient after each task against log2 V, HIGH (by class) minus LOW (near-IID):
+        positive if HIGH falls more slowly. Before a task the gradient cannot fall with V here, as every task has a head
+        of its own that has not been trained.""",
+)
+def gradient_rate(dataset: str) -> Iterator[Contrast]:
+    high, low = (_log_gradients(dataset, iid=iid, name="avg_grad_sq_after") for iid in (False, True))
+    yield Contrast("slope after a task, HIGH minus LOW", high - low)
+
+
+@trend(
+    id="trend-gradient-elevated",
+    label="fig:Average_gradient_vs_V",
+    statement="Under high variation the average squared gradient and the residual stay above those of near-IID tasks.",
+    on={"split-mnist": Shown("holds", _GRADIENT)},
+    explain="log2 of HIGH over LOW, averaged over V: gradient before and after a task, and the residual Δ̄.",
+)
+def gradient_elevated(dataset: str) -> Iterator[Contrast]:
+    words = {"avg_grad_sq": "gradient before", "avg_grad_sq_after": "gradient after", "Delta_bar": "residual"}
+    for name, what in words.items():
+        high, low = (grid("gradient", dataset, iid=iid).over("cold", _log2(name)) for iid in (False, True))
+        yield Contrast(f"{what}, log2 of HIGH over LOW", (high - low).mean(axis=0))
+
+
+def _log_gradients(dataset: str, *, iid: bool, name: str) -> np.ndarray:
+    """(seeds,): the slope of log2 of a diagnostic against log2 V."""
+    runs = grid("gradient", dataset, iid=iid)
+    return per_doubling(runs.values, runs.over("cold", _log2(name)))
+
+
+def _log2(name: str) -> Callable[[Run], float]:
+    return lambda run: math.log2(run.diagnostics[name] or math.nan)

@@ -1,0 +1,168 @@
+"""What memory, tasks, epochs and batches do to accuracy and forgetting, held against stored runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from paper_checks._trends import BOTH, NAMES, Contrast, Shown, acc, both, forgetting, grid, trend
+
+_M_PMNIST = ("memory_delta-pmnist-cpu", "varying_memory_supple-pmnist-cpu")
+_M_C10 = ("varying_memory_supple-split-cifar10-cpu",)
+_TASKS = ("varying_tasks-pmnist-cpu",)
+_THREE = "varying_epochs_batchsize_online-split-cifar10-cpu"
+_EPOCHS = ("varying_epochs_supple-split-cifar10-cpu", _THREE)
+_BATCH = ("batchsize_supple-split-cifar10-cpu", _THREE)
+_STABLE = 5.0  # points
+_ONLINE = ("online_batch_c10-cpu", _THREE)
+
+
+@trend(
+    id="trend-memory-accuracy",
+    label="fig:memory_delta",
+    statement="Accuracy grows with the number of stored samples.",
+    on={"pmnist": Shown("holds", _M_PMNIST), "split-cifar10": Shown("holds", _M_C10)},
+    explain="The contrast is the least-squares slope over all sizes, in points for twice the memory.",
+)
+def memory_accuracy(dataset: str) -> Iterator[Contrast]:
+    runs = grid("memory", dataset)
+    yield from both(lambda m: runs.slope(m, acc), "ACC a doubling of M")
+
+
+@trend(
+    id="trend-memory-forgetting",
+    label="fig:memory_delta",
+    statement="Forgetting falls with the number of stored samples.",
+    on={"pmnist": Shown("holds", _M_PMNIST), "split-cifar10": Shown("holds", _M_C10)},
+    explain="The contrast is the least-squares fall over all sizes, in points for twice the memory.",
+)
+def memory_forgetting(dataset: str) -> Iterator[Contrast]:
+    runs = grid("memory", dataset)
+    yield from both(lambda m: -runs.slope(m, forgetting), "fall of F a doubling of M")
+
+
+@trend(
+    id="trend-memory-gap",
+    label="fig:memory_delta",
+    statement="The lead of COLD-ORACLE over COLD shrinks as the memory grows.",
+    on={"pmnist": Shown("holds", _M_PMNIST), "split-cifar10": Shown("holds", _M_C10)},
+    explain="The lead with the smallest memory minus that with the largest.",
+)
+def memory_gap(dataset: str) -> Iterator[Contrast]:
+    runs = grid("memory", dataset)
+    oracle, cold = (runs.over(method, acc) for method in BOTH)
+    lead = oracle - cold
+    yield Contrast("lead in ACC with least minus with most memory", lead[0] - lead[-1])
+
+
+@trend(
+    id="trend-tasks-stable",
+    label="fig:varying_tasks",
+    statement="Accuracy and forgetting stay stable as the number of tasks grows, from 5 to 20.",
+    on={"pmnist": Shown("holds", _TASKS)},
+    explain="""The text says stable, without a measure. Here it means that accuracy falls, and forgetting grows, by
+        less than 5 points: the contrasts are those 5 points minus the fall, or the growth.""",
+)
+def tasks_stable(dataset: str) -> Iterator[Contrast]:
+    runs = grid("tasks", dataset)
+    yield from both(lambda m: _STABLE + runs.each(m, 20, acc) - runs.each(m, 5, acc), "5 minus the fall of ACC")
+    yield from both(
+        lambda m: _STABLE + runs.each(m, 5, forgetting) - runs.each(m, 20, forgetting), "5 minus the growth of F"
+    )
+
+
+@trend(
+    id="trend-tasks-cold-less-stable",
+    label="fig:varying_tasks",
+    statement="COLD is less stable than COLD-ORACLE as the number of tasks grows.",
+    on={"pmnist": Shown("holds", _TASKS)},
+    explain="The loss of accuracy from 5 to 20 tasks, COLD's minus COLD-ORACLE's.",
+)
+def cold_less_stable(dataset: str) -> Iterator[Contrast]:
+    runs = grid("tasks", dataset)
+    oracle, cold = (runs.each(method, 5, acc) - runs.each(method, 20, acc) for method in BOTH)
+    yield Contrast("loss of ACC from T = 5 to 20, COLD minus ORACLE", cold - oracle)
+
+
+@trend(
+    id="trend-epochs-five",
+    label="fig:varying_epochs_batchsize_online",
+    statement="Five epochs give the best accuracy.",
+    on={"split-cifar10": Shown("holds", _EPOCHS)},
+    explain="The accuracy with five epochs minus that with every other number of them.",
+)
+def epochs_five(dataset: str) -> Iterator[Contrast]:
+    runs = grid("epochs", dataset)
+    for method, other in product(BOTH, (value for value in runs.values if value != 5)):
+        lead = runs.each(method, 5, acc) - runs.each(method, other, acc)
+        yield Contrast(f"{NAMES[method]} ACC with 5 minus {other} epochs", lead)
+
+
+@trend(
+    id="trend-epochs-forgetting",
+    label="fig:varying_epochs_batchsize_online",
+    statement="With more than five epochs a task, forgetting grows.",
+    on={"split-cifar10": Shown("holds", _EPOCHS)},
+)
+def epochs_forgetting(dataset: str) -> Iterator[Contrast]:
+    runs = grid("epochs", dataset)
+    yield from both(lambda m: runs.each(m, 10, forgetting) - runs.each(m, 5, forgetting), "F with 10 minus 5 epochs")
+
+
+@trend(
+    id="trend-batch-accuracy",
+    label="fig:batchsize_supple",
+    statement="Accuracy falls as the batch size grows.",
+    on={"split-cifar10": Shown("holds", _BATCH)},
+    explain="""The contrast is the least-squares fall over all sizes, in points for twice the batch. The number of
+        epochs is the same for all sizes, as in the paper, so a larger batch also means fewer steps.""",
+)
+def batch_accuracy(dataset: str) -> Iterator[Contrast]:
+    runs = grid("batch-size", dataset)
+    yield from both(lambda m: -runs.slope(m, acc), "fall of ACC a doubling of the batch")
+
+
+@trend(
+    id="trend-batch-forgetting",
+    label="fig:varying_epochs_batchsize_online",
+    statement="Small batches forget little, larger ones more.",
+    on={"split-cifar10": Shown("holds", _BATCH)},
+    explain="The contrast is the least-squares slope over all sizes, in points for twice the batch.",
+)
+def batch_forgetting(dataset: str) -> Iterator[Contrast]:
+    runs = grid("batch-size", dataset)
+    yield from both(lambda m: runs.slope(m, forgetting), "F a doubling of the batch")
+
+
+@trend(
+    id="trend-online-accuracy",
+    label="fig:online_batch_c10",
+    statement="Several epochs (batch) are more accurate than one (online).",
+    on={"split-cifar10": Shown("holds", _ONLINE)},
+)
+def online_accuracy(dataset: str) -> Iterator[Contrast]:
+    runs = grid("online", dataset)
+    yield from both(lambda m: runs.each(m, 5, acc) - runs.each(m, 1, acc), "ACC with 5 minus 1 epochs")
+
+
+@trend(
+    id="trend-online-forgetting",
+    label="fig:online_batch_c10",
+    statement="One epoch (online) forgets less than several (batch).",
+    on={"split-cifar10": Shown("holds", _ONLINE)},
+)
+def online_forgetting(dataset: str) -> Iterator[Contrast]:
+    runs = grid("online", dataset)
+    yield from both(lambda m: runs.each(m, 5, forgetting) - runs.each(m, 1, forgetting), "F with 5 minus 1 epochs")
+
+
+@trend(
+    id="trend-online-gap",
+    label="fig:varying_epochs_batchsize_online",
+    statement="COLD gains less accuracy from more epochs than COLD-ORACLE does.",
+    on={"split-cifar10": Shown("holds", _ONLINE)},
+)
+def online_gap(dataset: str) -> Iterator[Contrast]:
+    runs = grid("online", dataset)
+    oracle, cold = (runs.each(m, 5, acc) - runs.each(m, 1, acc) for m in BOTH)
+    yield Contrast("gain of 5 over 1 epochs, ORACLE minus COLD", oracle - cold)
