@@ -25,7 +25,7 @@ from coldtheory.provenance import provenance
 
 CELL: dict[str, Any] = {
     "dataset": "synthetic", "method": "cold", "tasks": 5, "model": "mlp-256-256", "batch_size": 10, "memory": 200,
-    "memory_batch": 2, "threads": 1, "epochs": 1, "data_options": {"train_per_class": 200, "shape": [1, 28, 28]},
+    "memory_batch": 2, "threads": 1, "epochs": 3, "data_options": {"train_per_class": 200, "shape": [1, 28, 28]},
 }  # fmt: skip
 
 

@@ -170,6 +170,7 @@ class Memory:
         self._counts: list[int] = counts.tolist()
         self._starts = counts.cumsum(0) - counts
         self._sizes = counts
+        self._owner_of_place = self.owner[self._order].numpy()
 
     # ------------------------------------------------------------------------------------------------ drawing
 
@@ -192,21 +193,26 @@ class Memory:
         if count > room:
             raise ColdError(f"a memory batch of {count} is larger than the memory of {room} samples; take at most that")
         if 4 * count > room:
-            place = torch.randperm(room, generator=generator)[:count]
+            place = torch.randperm(room, generator=generator)[:count].numpy()
         else:  # few of many: draw a little more than needed and drop repetitions
             place = _distinct(count, room, generator)
-        slots = self._order[place.sort().values]
-        owner = self.owner[slots]
-        drawn = torch.bincount(owner).tolist()
+        place.sort()
+        # so few numbers are a matter of calls, and numpy's take a third of the time of torch's
+        owner = self._owner_of_place[place]
+        drawn = np.bincount(owner).tolist()
         tasks = [task for task, n in enumerate(drawn) if n]
-        return self._draw(slots, tasks, [drawn[k] for k in tasks], (room / (count * self._sizes))[owner], owner)
+        weights = np.float32(room) / (count * self._sizes).clamp_min(1).numpy().astype(np.float32)
+        return self._draw(
+            self._order[torch.from_numpy(place)], tasks, [drawn[k] for k in tasks],
+            torch.from_numpy(weights[owner]), torch.from_numpy(owner),
+        )  # fmt: skip
 
     def chunks(self, per_chunk: int, past: int, *, per_task: bool, generator: torch.Generator) -> list[Draw]:
         """All samples of the past tasks once, in random order, in batches of the composition of a training step."""
         if not per_task:
             room = int(self._sizes[:past].sum())
             shuffled = self._order[torch.randperm(room, generator=generator)]
-            return [self._grouped(part) for part in torch.split(shuffled, per_chunk)]
+            return self._batches(shuffled, per_chunk)
         keys = torch.rand(len(self._order), generator=generator)
         by_task = [
             self._order[start : start + size][keys[start : start + size].argsort()]
@@ -228,6 +234,21 @@ class Memory:
         owner = self.owner[slots].to(values.device)
         total = torch.zeros(past, dtype=values.dtype, device=values.device).index_add_(0, owner, values)
         return total / torch.bincount(owner, minlength=past).clamp_min(1)
+
+    def _batches(self, slots: Tensor, size: int) -> list[Draw]:
+        """Consecutive batches, each grouped by task; what `_grouped` does for one is done for all at once."""
+        number = torch.arange(len(slots)).div(size, rounding_mode="floor")
+        place = number * self.tasks + self.owner[slots]
+        slots = slots[place.argsort(stable=True)]
+        batches = -(-len(slots) // size)
+        counts = torch.bincount(place, minlength=batches * self.tasks).view(batches, self.tasks).tolist()
+        owner, ones = self.owner[slots].to(self.device), self.reference.new_ones(min(size, len(slots)))
+        found = []
+        parts = zip(torch.split(slots.to(self.device), size), torch.split(owner, size), counts, strict=True)
+        for part, own, drawn in parts:
+            tasks = [task for task, n in enumerate(drawn) if n]
+            found.append(Draw(part, tasks, [drawn[task] for task in tasks], ones[: len(part)], own))
+        return found
 
     def _grouped(self, slots: Tensor) -> Draw:
         slots = slots[self.owner[slots].argsort(stable=True)]
@@ -273,12 +294,11 @@ class Memory:
         self._sort()
 
 
-def _distinct(count: int, room: int, generator: torch.Generator) -> Tensor:
+def _distinct(count: int, room: int, generator: torch.Generator) -> np.ndarray:
     """`count` different numbers below `room`, every set equally likely (the first distinct ones of a long draw)."""
     drawn = torch.randint(room, (count + 8,), generator=generator)
     while True:
-        # numpy knows where a value stands first; torch would need four operations for it
-        _, first = np.unique(drawn.numpy(), return_index=True)
-        if len(first) >= count:
-            return drawn[torch.from_numpy(np.sort(first)[:count])]
+        different = list(dict.fromkeys(drawn.tolist()))  # in the order of the draw
+        if len(different) >= count:
+            return np.array(different[:count])
         drawn = torch.cat([drawn, torch.randint(room, (count,), generator=generator)])

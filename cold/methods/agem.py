@@ -7,7 +7,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from ..memory import Draw
-from .base import Batch, Published
+from .base import Batch, Context, Published
 from .gradients import Gradient, assign, combined, dot, gradient, present, weights_of
 from .replay import ONLINE, Replay
 
@@ -29,6 +29,10 @@ class AGEM(Replay):
 
     _draw: Draw | None = None
 
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.weights = weights_of(self.model)
+
     def loss(self, batch: Batch) -> Tensor:
         self._draw = self.sample(batch)
         return self.batch_losses(batch).mean()
@@ -37,13 +41,13 @@ class AGEM(Replay):
         if self._draw is None:
             return
         self.context.unscale()
-        weights = weights_of(self.model)
+        weights = self.weights
         reference = gradient(self.memory_loss(self._draw), weights)
         assign(weights, projected(present(weights), reference))
 
 
 def projected(g: Gradient, r: Gradient) -> Gradient:
-    """The nearest vector to g whose inner product with r is not negative."""
+    """The nearest vector to g whose inner product with r is not negative, in the place of r."""
     product = dot(g, r)
     if product >= 0:
         return g

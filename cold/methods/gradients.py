@@ -35,13 +35,14 @@ def dot(left: Gradient, right: Gradient) -> Tensor:
 
 
 def combined(a: float | Tensor, left: Gradient, b: float | Tensor, right: Gradient) -> Gradient:
-    """a * left + b * right; a None counts as 0, two of them stay None."""
+    """a * left + b * right in the place of both, which must not be used again; a None counts as 0, two stay None."""
+
+    def scaled(x: Tensor | None, factor: float | Tensor) -> Tensor | None:
+        return x if x is None or (isinstance(factor, float) and factor == 1) else x.mul_(factor)
 
     def both(x: Tensor | None, y: Tensor | None) -> Tensor | None:
-        left_part = x if x is None or (isinstance(a, float) and a == 1) else a * x
-        if y is None:
-            return left_part
-        return b * y if left_part is None else (b * y).add_(left_part)
+        x, y = scaled(x, a), scaled(y, b)
+        return x if y is None else y if x is None else y.add_(x)
 
     return [both(x, y) for x, y in zip(left, right, strict=True)]
 

@@ -52,7 +52,8 @@ class NCCL(Replay):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.forgetting = torch.zeros(len(context.benchmark.tasks), 2, device=context.device)  # sum of Gamma, steps
+        self.weights = weights_of(self.model)
+        self.forgetting = torch.zeros(len(context.benchmark.tasks), 2)  # sum of Gamma, steps
 
     def loss(self, batch: Batch) -> Tensor:
         self.task, self._draw = batch.task, self.sample(batch)
@@ -62,15 +63,16 @@ class NCCL(Replay):
         if self._draw is None:
             return
         self.context.unscale()
-        weights = weights_of(self.model)
+        weights = self.weights
         g, f = present(weights), gradient(self.memory_loss(self._draw), weights)
         alpha, options = self.config.lr, self.options
         L = options.L or 1 / (2 * alpha)
-        s, ff, gg = dot(f, g), dot(f, f), dot(g, g)
+        s, gg = torch.stack([dot(f, g), dot(g, g)]).tolist()  # which of the two cases it is decides what is computed
+        ff = dot(f, f).item() if s <= 0 else 0.0
         limit = options.beta_max or alpha * (1 - options.delta)
         a, b = step_sizes(s, ff, gg, alpha, L, limit)
-        gamma = 0.5 * b.square() * L * gg - b * (1 - a * L) * s
-        self.forgetting[self.task] += torch.stack([gamma, torch.ones_like(gamma)])
+        gamma = 0.5 * b**2 * L * gg - b * (1 - a * L) * s
+        self.forgetting[self.task] += torch.tensor([gamma, 1.0])
         assign(weights, combined(a / alpha, f, b / alpha, g))
 
     def arrays(self) -> dict[str, Tensor]:
@@ -82,12 +84,12 @@ class NCCL(Replay):
 
     def load(self, state: Mapping[str, Any]) -> None:
         super().load(state)
-        self.forgetting = state["forgetting"].to(self.context.device)
+        self.forgetting = state["forgetting"]
 
 
-def step_sizes(s: Tensor, ff: Tensor, gg: Tensor, alpha: float, L: float, limit: float) -> tuple[Tensor, Tensor]:
-    """(a, b) from s = f.g, |f|^2 and |g|^2."""
-    tiny = torch.finfo(s.dtype).tiny
-    best = (1 - alpha * L) * s / (L * gg).clamp_min(tiny)
-    a = torch.where(s > 0, alpha, alpha * (1 - s / ff.clamp_min(tiny)))
-    return a, torch.where(s > 0, best.clamp_max(limit), alpha)
+def step_sizes(s: float, ff: float, gg: float, alpha: float, L: float, limit: float) -> tuple[float, float]:
+    """(a, b) from s = f.g, |f|^2 (needed where s <= 0) and |g|^2 (where s > 0)."""
+    tiny = torch.finfo(torch.float32).tiny
+    if s > 0:
+        return alpha, min(limit, (1 - alpha * L) * s / max(L * gg, tiny))
+    return alpha * (1 - s / max(ff, tiny)), alpha

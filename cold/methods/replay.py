@@ -78,7 +78,8 @@ class Replay(Method):
             raw.append(stored.index_select(0, draw.slots))
             y.append(self.memory.y[draw.slots])
             runs += [(heads[k], n) for k, n in zip(draw.tasks, draw.counts, strict=True)]
-        return Company(torch.cat(raw), torch.cat(y), runs, [len(part) for part in y])
+        sizes = [len(part) for part in y]
+        return Company(raw[0], y[0], runs, sizes) if len(y) == 1 else Company(torch.cat(raw), torch.cat(y), runs, sizes)
 
     def logits(self, company: Company) -> list[tuple[Tensor, Tensor]]:
         """(logits, labels) of the batch and of each draw, from one forward; -inf where a head has no such class."""

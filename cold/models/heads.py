@@ -23,6 +23,8 @@ class HeadedModel(nn.Module):
         no run names takes no part, so that its gradient stays None and no optimiser moves it.
         """
         features = self.backbone(x)
+        if len(runs) == 1 and runs[0][1] == len(x):
+            return [self.heads[runs[0][0]](features)]
         logits: list[Tensor] = []
         start = 0
         for head, group in groupby(runs, key=lambda run: run[0]):

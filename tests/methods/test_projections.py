@@ -45,7 +45,7 @@ def smallest_over_box(form: np.ndarray, slopes: np.ndarray, margin: float) -> np
 def test_agem_is_the_nearest_vector_in_the_half_space(seed):
     rng = np.random.default_rng(seed)
     g, r = rng.standard_normal((2, 6))
-    parts = [[torch.from_numpy(v[:2]), None, torch.from_numpy(v[2:])] for v in (g, r)]
+    parts = [[torch.tensor(v[:2]), None, torch.tensor(v[2:])] for v in (g, r)]
     found = agem.projected(*parts)
     assert found[1] is None
     np.testing.assert_allclose(torch.cat([found[0], found[2]]).numpy(), nearest_in_cone(g, r[None]), atol=1e-12)

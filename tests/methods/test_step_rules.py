@@ -23,20 +23,19 @@ from coldtheory.errors import ColdError
     (9.0, 6.0, 10.0, 0.1, 0.09),   # 0.36 is above the limit 0.1 (1 - 0.1)
 ])  # fmt: skip
 def test_nccl_step_sizes(s, ff, gg, a, b):
-    found = step_sizes(torch.tensor(s), torch.tensor(ff), torch.tensor(gg), alpha=0.1, L=2.0, limit=0.09)
-    assert [float(x) for x in found] == pytest.approx([a, b])
+    assert step_sizes(s, ff, gg, alpha=0.1, L=2.0, limit=0.09) == pytest.approx((a, b))
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_nccl_free_step_size_minimises_the_forgetting_term(seed):
     """Without the limit, b is where Gamma(b) = b^2 L |g|^2 / 2 - b (1 - alpha L) s has its minimum."""
     s, gg, alpha, L = 1.5 + seed, 4.0, 0.05, 3.0
-    _, b = step_sizes(torch.tensor(s), torch.tensor(2.0), torch.tensor(gg), alpha, L, math.inf)
+    _, b = step_sizes(s, 2.0, gg, alpha, L, math.inf)
 
     def gamma(b):
         return 0.5 * b**2 * L * gg - b * (1 - alpha * L) * s
 
-    assert gamma(float(b)) <= min(gamma(float(b) * f) for f in (0.9, 0.99, 1.01, 1.1)) + 1e-9
+    assert gamma(b) <= min(gamma(b * f) for f in (0.9, 0.99, 1.01, 1.1)) + 1e-9
 
 
 def test_nccl_step():
