@@ -88,6 +88,24 @@ def test_der_by_hand_with_heads_of_two_widths(method, beta, same):
     torch.testing.assert_close(loss, expected)
 
 
+def test_der_by_hand_with_heads_of_one_width():
+    """Where all heads are as wide, the distance is a plain mean over all logits: written out number by number."""
+    made, batch = in_second_task("der", class_incremental(), options={"alpha": 0.4})
+    rule = made.method
+    assert rule.one_width
+    with torch.no_grad():
+        for p in made.model.parameters():
+            p.add_(0.1)
+    drawn = watched_draws(rule)
+    loss = rule.loss(batch).item()
+    memory, squares = rule.memory, []
+    for slot in drawn[0].slots.tolist():
+        now = logits(made, memory.raw[slot][None], 0)[0].tolist()
+        squares += [(h - z) ** 2 for h, z in zip(now, memory.extra["logits"][slot].tolist(), strict=True)]
+    assert len(squares) == 3 * 4  # three samples, four classes
+    assert loss == pytest.approx(ce(made, batch.raw, batch.y, 0).mean().item() + 0.4 * sum(squares) / 12, rel=1e-5)
+
+
 def test_der_keeps_the_logits_of_the_end_of_the_task():
     made, _ = in_second_task("der", two_widths())
     memory = made.method.memory
