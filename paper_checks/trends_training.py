@@ -7,7 +7,7 @@ from itertools import product
 
 from paper_checks._trends import BOTH, NAMES, Contrast, Shown, acc, both, forgetting, grid, trend
 
-_M_PMNIST = ("memory_delta-pmnist-cpu", "varying_memory_supple-pmnist-cpu")
+_M_PMNIST = ("memory_delta-pmnist-cpu",)
 _M_C10 = ("varying_memory_supple-split-cifar10-cpu",)
 _TASKS = ("varying_tasks-pmnist-cpu",)
 _THREE = "varying_epochs_batchsize_online-split-cifar10-cpu"

@@ -12,10 +12,10 @@ from coldtheory.figures.datasets import State, Stored
 from coldtheory.figures.table import Table
 from coldtheory.store import config_key
 
-from ..studies import PROFILES, studies
+from ..studies import PROFILES, Picture, planned, studies
 from .names import IID, dataset_name, method_name
 from .printed import printed_rows
-from .select import REDUCED, lines_of, table_of
+from .select import REDUCED, lines_of, settings, table_of
 from .store import FORMAT, Run, read_runs
 from .studies import SEEDS, Panel, Study
 
@@ -31,6 +31,7 @@ class TrainingData:
     profile: str | None = None  #: only runs of this profile; None: of none of the reduced ones
     paper: bool = False  #: whether the paper's printed numbers come along
     kept: Path | None = None  #: a second folder of runs, such as the one under version control
+    dataset: str | None = None  #: what stands in for the paper's data, as `Study.on` takes it
 
     @property
     def name(self) -> str:
@@ -56,7 +57,7 @@ class TrainingData:
         yield from seen
 
     def state(self, folder: Path) -> State:
-        runs, problems = read_runs(*self._folders(folder))
+        runs, problems = self._read(folder)
         try:
             missing = self._missing(runs)
         except ColdError:  # matrices that cannot be read
@@ -66,7 +67,7 @@ class TrainingData:
         return "stale" if problems else "missing"
 
     def load(self, folder: Path) -> Stored:
-        runs, problems = read_runs(*self._folders(folder))
+        runs, problems = self._read(folder)
         missing = self._missing(runs)
         if missing is not None and problems:
             more = f" ({len(problems)} such runs)" if len(problems) > 1 else ""
@@ -77,6 +78,19 @@ class TrainingData:
         if self.paper:
             table = Table.of([*table.rows(), *printed_rows(self.study)])
         return Stored(table, self._config(used), self.key, _origins(used))
+
+    def _read(self, folder: Path) -> tuple[tuple[Run, ...], tuple[str, ...]]:
+        """Stored runs, and what cannot be read. Where a study of the profile draws this very picture, only the study's
+        own settings count, with any seed, if there are such runs: others would add stray points to a curve."""
+        runs, problems = read_runs(*self._folders(folder))
+        picture = Picture(self.study.id, self.dataset)
+        own = {
+            settings(run.config.as_dict())
+            for study in studies()
+            if self.profile is not None and picture in study.pictures.get(self.profile, ())
+            for run in planned(study, self.profile)
+        }
+        return tuple(run for run in runs if settings(run.config) in own) or runs, problems
 
     def _folders(self, folder: Path) -> tuple[Path, ...]:
         return (folder,) if self.kept is None else (folder, self.kept)

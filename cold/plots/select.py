@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,9 +59,7 @@ def lines_of(panel: Panel, runs: Sequence[Run], profile: str | None = None) -> l
     lines = []
     for method in panel.methods:
         own = [run for run in alike if same(str(run.config["method"]), method)]
-        group = _largest(
-            own, lambda run: _frozen({k: v for k, v in run.config.items() if k not in moving | _FREE}), panel
-        )
+        group = _largest(own, lambda run: settings({k: v for k, v in run.config.items() if k not in moving}), panel)
         group = _own_values(group, panel)
         if group:
             lines.append(Line(method, tuple(_latest(group, panel))))
@@ -187,6 +185,11 @@ def _latest(runs: Sequence[Run], panel: Panel) -> list[Run]:
 
 def _order(value: Any) -> tuple[float, str]:
     return (0.0, str(value)) if isinstance(value, str) or value is None else (float(value), "")
+
+
+def settings(config: Mapping[str, Any]) -> str:
+    """All fields that change a result, but for the seed, as one key."""
+    return _frozen({name: value for name, value in config.items() if name not in _FREE})
 
 
 def _frozen(config: dict[str, Any]) -> str:

@@ -72,7 +72,7 @@ class Study:
         return f"fig:{self.id}"
 
     def on(self, dataset: str | None) -> Study:
-        """The same study of another dataset; panels that differed in the dataset alone become one.
+        """The same study of another dataset; panels that differed in the dataset and the paper's values become one.
 
         "OLD=NEW" puts NEW in the place of OLD and leaves the panels of other datasets as they are.
         """
@@ -85,7 +85,8 @@ class Study:
             else replace(panel, dataset=new + IID * panel.dataset.endswith(IID), memory=None)
             for panel in self.panels
         )
-        return replace(self, panels=tuple(dict.fromkeys(moved)))
+        alike = {(p.kind, p.dataset, p.methods, p.field, p.memory, p.metrics): p for p in reversed(list(moved))}
+        return replace(self, panels=tuple(reversed(alike.values())))
 
 
 def _sweep(dataset: str, field: str, values: tuple[Value, ...], memory: int | None = None) -> Panel:

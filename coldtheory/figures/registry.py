@@ -186,7 +186,7 @@ def _drawn(study: Study, wanted: Training, *, aliases: bool = True) -> Figure:
     place = f" ({', '.join(words)})" if words else ""
     return Figure(
         study.id + ending, study.label, study.title + place, study.sentence, "training",
-        (TrainingData(study.on(wanted.dataset), wanted.profile, wanted.paper, wanted.kept),),
+        (TrainingData(study.on(wanted.dataset), wanted.profile, wanted.paper, wanted.kept, wanted.dataset),),
         "cold.plots.draw:draw_study",
         (*study.aliases, *([study.id] if ending else [])) if aliases else (),
     )  # fmt: skip

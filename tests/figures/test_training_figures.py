@@ -15,7 +15,7 @@ from cold.plots.draw import draw_study
 from cold.plots.select import lines_of
 from cold.plots.store import ARRAYS, RESULT, read_run, read_runs
 from cold.plots.studies import STUDIES, Panel
-from cold.studies import studies
+from cold.studies import planned, studies
 from coldtheory.figures import registry
 from coldtheory.plots import style
 from paper_checks.tables import paper
@@ -294,3 +294,24 @@ def test_every_picture_of_a_reduced_study_is_a_figure_of_its_own():
     figure = known["memory_delta-pmnist-cpu"]
     assert figure.command == "cold study run memory --profile cpu && cold study run delta --profile cpu"
     assert "Permuted-MNIST, cpu profile" in figure.title
+
+
+def test_a_studys_picture_has_the_studys_own_points_and_any_seed(tmp_path):
+    def write(config, name):
+        write_run(tmp_path, run_id=name, **config)
+
+    cells = [one.config.as_dict() for one in planned(next(s for s in studies() if s.id == "V"), "smoke")]
+    for number, config in enumerate(cells):
+        write(config, f"own-{number}")
+        write({**config, "seed": config["seed"] + 10}, f"seed-{number}")
+    write({**cells[0], "V": 7.0}, "beside")
+    write({**cells[0], "memory": 48}, "other-memory")
+    figure = registry.find("varying_V", registry.figures(training=registry.Training("synthetic", "smoke")))
+    (stored,) = figure.load(tmp_path).values()
+    assert stored.table.values("value") == [1.0, 100.0, 10000.0]
+    assert sorted(stored.table.values("seed")) == [0.0, 1.0, 10.0, 11.0]
+
+
+def test_panels_of_two_datasets_become_one(tmp_path):
+    (panel,) = BY_ID["varying_memory_supple"].on("pmnist").panels
+    assert (panel.dataset, panel.field) == ("pmnist", "memory")
