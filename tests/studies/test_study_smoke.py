@@ -114,6 +114,18 @@ def test_dry_runs(tmp_path):
     assert call("run", "V", "--profile", "gpu").exit_code == 2
 
 
+def test_other_seeds(tmp_path):
+    words = ("run", "V", "--profile", "smoke", "--out", tmp_path, "--dry-run", "--json")
+    (all_of_them,) = json.loads(call(*words).stdout)["studies"]
+    (one,) = json.loads(call(*words, "--seeds", "7").stdout)["studies"]
+    assert one["runs"] == all_of_them["runs"] / 2  # the study has two seeds
+    status = call("status", "V", "--profile", "smoke", "--out", tmp_path, "--seeds", "7, 8,8", "--json")
+    assert len(json.loads(status.stdout)[0]["missing"]) == all_of_them["runs"]
+    for wrong in ("a", "1-3", "", "-1"):
+        done = call(*words, "--seeds", wrong)
+        assert done.exit_code == 2, wrong
+
+
 def test_merge_command(made, tmp_path):
     done = call("merge", made, "--out", tmp_path, "--json")
     assert done.exit_code == 0, done.output
