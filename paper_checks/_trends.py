@@ -208,15 +208,15 @@ def settle(contrasts: Sequence[Contrast]) -> Finding:
     of many contrasts without any effect, one will look like one."""
     least = min(contrast.interval()[0] for contrast in contrasts)
     worst = min(contrast.interval(0.05 / len(contrasts))[1] for contrast in contrasts)
-    verdict: Verdict = "holds" if least > 0 else "false" if worst < 0 else "not reproducible here"
+    verdict: Verdict = "holds" if least > 0 else "false" if worst < 0 else "not settled"
     margin = {"holds": least, "false": worst}.get(verdict)
-    seeds = len(contrasts[0].values)
     listed = contrasts
     if len(contrasts) > _LISTED:
         listed = sorted(contrasts, key=lambda contrast: contrast.values.mean())[:_LISTED]
-    evidence = ("" if margin is not None else f"{seeds} seeds do not settle it: ") + "; ".join(map(str, listed))
+    evidence = "; ".join(map(str, listed))
     if len(listed) < len(contrasts):
         evidence += f"; {len(contrasts) - len(listed)} more are larger"
+    evidence += f" ({len(contrasts[0].values)} seeds)"
     return Finding(verdict, margin, evidence, {contrast.words: contrast.values.tolist() for contrast in contrasts})
 
 

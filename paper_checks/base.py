@@ -15,7 +15,8 @@ from typing import Any, Literal, get_args
 
 from coldtheory.errors import ColdError, unknown_name
 
-Verdict = Literal["holds", "holds with correction", "false", "not applicable", "not reproducible here"]
+#: "not settled": runs are there, but they leave it open. "not reproducible here": what would settle it is not there.
+Verdict = Literal["holds", "holds with correction", "false", "not settled", "not applicable", "not reproducible here"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 
 Check = Callable[[], "Finding"]

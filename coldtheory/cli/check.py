@@ -26,6 +26,7 @@ _COLOURS = {
     "holds": "green",
     "holds with correction": "yellow",
     "false": "red",
+    "not settled": "cyan",
     "not applicable": "blue",
     "not reproducible here": "magenta",
 }

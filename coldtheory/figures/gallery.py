@@ -18,7 +18,12 @@ from .table import Table, difference, digest, joined
 Format = Literal["png", "pdf"]
 FORMAT = "coldtheory-figure/1"
 #: a verdict on a trend in the words of a caption
-ANSWERS = {"holds": "Agrees", "false": "Does not agree", "not reproducible here": "Not settled"}
+ANSWERS = {
+    "holds": "Agrees",
+    "false": "Does not agree",
+    "not settled": "Not settled",
+    "not reproducible here": "Runs are missing",
+}
 
 
 def check_formats(kinds: Iterable[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from html import escape
 from .mathml import paragraphs, scrolled, typeset
 from .outcomes import FAILED, FROM_CLAIM, NEEDED, Row
 
-_ORDER = ("holds", "holds with correction", "false", "not applicable", "not reproducible here", FAILED)
+_ORDER = ("holds", "holds with correction", "false", "not settled", "not applicable", "not reproducible here", FAILED)
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

@@ -24,12 +24,12 @@ def contrasts(*means, seeds=3, spread=0.1):
 
 @pytest.mark.parametrize(("means", "verdict"), [
     ((1.0,), "holds"), ((1.0, 2.0), "holds"), ((-1.0,), "false"), ((1.0, -1.0), "false"),
-    ((0.0,), "not reproducible here"), ((1.0, 0.0), "not reproducible here"),
+    ((0.0,), "not settled"), ((1.0, 0.0), "not settled"),
 ])  # fmt: skip
 def test_a_verdict_from_intervals(means, verdict):
     found = settle(contrasts(*means))
     assert found.verdict == verdict
-    assert (found.margin is None) == (verdict == "not reproducible here")
+    assert (found.margin is None) == (verdict == "not settled")
     if found.margin is not None:
         assert np.sign(found.margin) == (1 if verdict == "holds" else -1)
 
@@ -45,13 +45,13 @@ def test_refuting_takes_more_where_there_are_many_contrasts():
     (just,) = contrasts(-0.3)
     assert just.interval()[1] < 0
     assert settle([just]).verdict == "false"
-    assert settle([just, *contrasts(*[5.0] * 19)]).verdict == "not reproducible here"
+    assert settle([just, *contrasts(*[5.0] * 19)]).verdict == "not settled"
 
 
 def test_evidence_names_the_smallest_of_many():
     found = settle(contrasts(5.0, 4.0, 3.0, 2.0, 1.0, 6.0))
     assert found.evidence.startswith("c4 +1 [")
-    assert found.evidence.endswith("2 more are larger")
+    assert found.evidence.endswith("2 more are larger (3 seeds)")
     assert len(found.data) == 6
 
 
@@ -101,7 +101,7 @@ def test_V_and_queues(tmp_path, monkeypatch, sign, expected):
     for id_ in ("trend-v-accuracy", "trend-v-least-forgetting", "trend-v-large-forgets", "trend-queues-grow"):
         for dataset in ("pmnist", "cifar10"):
             assert verdict(f"{id_}-{dataset}") == expected
-    assert verdict("trend-queues-cold-lower-pmnist") == "not reproducible here"  # both methods have the same
+    assert verdict("trend-queues-cold-lower-pmnist") == "not settled"  # both methods have the same
 
 
 @pytest.mark.parametrize(("sign", "expected"), [(1, "holds"), (-1, "false")])
