@@ -117,7 +117,7 @@ def _delta(method: str) -> tuple[Panel, ...]:
 STUDIES: tuple[Study, ...] = (
     Study(
         "Average_gradient_vs_V",
-        "Gradient and residual against V on Split-MNIST",
+        "Gradient and residual against V, Split-MNIST",
         "COLD's average squared gradient before and after each task, and Δ̄, for the class split (HIGH) and the "
         "near-IID split (LOW). Every task has a new head: V can lower the gradient only after the task.",
         tuple(
@@ -140,14 +140,14 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         "memory_delta",
-        "Memory and tolerance",
-        "Accuracy and forgetting against the memory (Split-CIFAR100) and against δ (Split-TinyImageNet).",
+        "Memory and tolerance, Split-CIFAR100 and Split-TinyImageNet",
+        "Accuracy and forgetting against the memory (left) and against δ (right).",
         (_memory(C100, 20, (50, 100, 150, 200, 250, 300, 400, 500)), _sweep(TINY, "delta", _DELTA, 5000)),
     ),
     Study(
         "varying_tasks",
         "Number of tasks, Split-CIFAR100",
-        "Accuracy and forgetting after each task when the classes are cut into more and more tasks.",
+        "Accuracy and forgetting after each task of streams with more and more tasks.",
         _each("tasks", C100, "tasks", (5, 10, 20), 5000),
     ),
     Study(
@@ -183,8 +183,8 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         "varying_epochs_batchsize_online",
-        "Epochs, batch size, online against batch",
-        "Epochs on Split-TinyImageNet, batch size on Split-CIFAR100, and what more epochs gain over one there.",
+        "Epochs, batch size and online against batch, Split-TinyImageNet and Split-CIFAR100",
+        "Accuracy and forgetting against epochs and batch size, and what more epochs gain over one after each task.",
         (
             _sweep(TINY, "epochs", _EPOCHS, 5000),
             _sweep(C100, "batch_size", _BATCH, 5000),
@@ -212,7 +212,7 @@ STUDIES: tuple[Study, ...] = (
     Study(
         "varying_t_supple",
         "Number of tasks, Split-TinyImageNet",
-        "Accuracy and forgetting after each task when the classes are cut into more and more tasks.",
+        "Accuracy and forgetting after each task of streams with more and more tasks.",
         _each("tasks", TINY, "tasks", (5, 10, 20), 5000),
     ),
     Study(
@@ -235,15 +235,15 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         "delta_cold",
-        "Tolerance and queues, COLD-ORACLE",
-        "Queues (top) and accuracy of every task (bottom) of COLD-ORACLE for several δ on Split-TinyImageNet.",
+        "Tolerance and queues of COLD-ORACLE, Split-TinyImageNet",
+        "Queues (top) and accuracy of every task (bottom) of COLD-ORACLE for several δ.",
         _delta("cold-oracle"),
         ("delta_oracle",),
     ),
     Study(
         "delta_coldeff",
-        "Tolerance and queues, COLD",
-        "Queues (top) and accuracy of every task (bottom) of COLD for several δ on Split-TinyImageNet.",
+        "Tolerance and queues of COLD, Split-TinyImageNet",
+        "Queues (top) and accuracy of every task (bottom) of COLD for several δ.",
         _delta("cold"),
     ),
 )

@@ -182,10 +182,11 @@ def _drawn(study: Study, wanted: Training, *, aliases: bool = True) -> Figure:
 
     other = "" if wanted.dataset is None else wanted.dataset.rpartition("=")[2]
     ending = "".join(f"-{word}" for word in (other, wanted.profile) if word)
-    words = [f"drawn on {dataset_name(other)}"] * bool(other) + [f"{wanted.profile} profile"] * bool(wanted.profile)
-    place = f" ({', '.join(words)})" if words else ""
+    what, _, data = study.title.rpartition(", ")
+    title = f"{what}, {dataset_name(other)}" if other else study.title
+    words = [f"{wanted.profile} profile"] * bool(wanted.profile) + [f"the paper: {data}"] * bool(other)
     return Figure(
-        study.id + ending, study.label, study.title + place, study.sentence, "training",
+        study.id + ending, study.label, f"{title} ({'; '.join(words)})" if words else title, study.sentence, "training",
         (TrainingData(study.on(wanted.dataset), wanted.profile, wanted.paper, wanted.kept, wanted.dataset),),
         "cold.plots.draw:draw_study",
         (*study.aliases, *([study.id] if ending else [])) if aliases else (),

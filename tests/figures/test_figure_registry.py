@@ -87,3 +87,10 @@ def test_no_torch_is_loaded():
     code += "registry.figures(); assert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_title_ends_with_the_data(known):
+    """So that other data can stand in their place."""
+    for figure in known:
+        if figure.kind == "training" and "profile" not in figure.title:
+            assert figure.title.rpartition(", ")[2].startswith(("Split-", "Permuted-")), figure.title

@@ -293,7 +293,9 @@ def test_every_picture_of_a_reduced_study_is_a_figure_of_its_own():
     assert len(known) == len(pictures)
     figure = known["memory_delta-pmnist-cpu"]
     assert figure.command == "cold study run memory --profile cpu && cold study run delta --profile cpu"
-    assert "Permuted-MNIST, cpu profile" in figure.title
+    assert figure.title == (
+        "Memory and tolerance, Permuted-MNIST (cpu profile; the paper: Split-CIFAR100 and Split-TinyImageNet)"
+    )
 
 
 def test_a_studys_picture_has_the_studys_own_points_and_any_seed(tmp_path):
