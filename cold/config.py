@@ -117,6 +117,26 @@ class RunConfig:
         return f"{_safe(self.dataset)}-{_safe(self.method)}-s{self.seed}-{config_key(identity)[:8]}"
 
 
+def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration without what names the place only; what an older version did not know has its default."""
+    return {name: value for name, value in {**RunConfig().as_dict(), **config}.items() if name not in PLACE}
+
+
+def check_memory(config: RunConfig, tasks: int) -> None:
+    """Whether the memory can hold what a step draws: said before the first step, not when the second task begins."""
+    each = config.memory // tasks
+    if each == 0:
+        raise ColdError(
+            f"a memory of M = {config.memory} holds less than one sample of each of {tasks} tasks; "
+            "take --memory >= the number of tasks"
+        )
+    if config.memory_policy == "uniform" and config.replay == "per-task" and config.memory_batch > each:
+        raise ColdError(
+            f"a memory batch of {config.memory_batch} is larger than the {each} samples that a memory of "
+            f"{config.memory} keeps of each of {tasks} tasks; take a smaller --memory-batch or a larger --memory"
+        )
+
+
 def make_config(*layers: Mapping[str, Any]) -> RunConfig:
     """A configuration from layers of settings, later ones over earlier ones.
 

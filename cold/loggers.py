@@ -9,7 +9,7 @@ from pathlib import Path
 
 from coldtheory.errors import ColdError
 
-from .trainer import Progress
+from .record import Progress
 
 
 @contextmanager

@@ -7,31 +7,31 @@ the device but a look at the losses every fifty steps.
 from __future__ import annotations
 
 import math
-import resource
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save as safetensors_bytes
-from torch import Tensor, nn
+from torch import nn
 
 from coldtheory.errors import ColdError
 from coldtheory.store import write_atomically
 
 from .checkpoint import checkpoints, load_latest, remove_checkpoints, save_checkpoint
-from .config import PLACE, RunConfig
+from .config import RunConfig, check_memory, comparable
 from .data import Benchmark, Part, load_benchmark
+from .devices import peak_memory, pick_device
 from .diagnostics import Watch
 from .distributed import Group, SharedForward
 from .evaluation import accuracies
 from .methods.base import Batch, Context, find_method
-from .models import build_model
+from .models import build_model, model_bytes
 from .optimizers import make_optimizer
+from .record import Position, Progress, Record
 from .results import MODEL, Result, make_result, write_result
 from .streams import Streams
 
@@ -41,45 +41,6 @@ _QUEUE_POINTS = 1000
 
 class Stopped(Exception):
     """The run was asked to stop; its state is saved."""
-
-
-@dataclass
-class Position:
-    """Where a run stands: `step` steps of epoch `epoch` of task `task` are done."""
-
-    task: int = 0
-    epoch: int = 0
-    step: int = 0
-    total: int = 0
-    order: Tensor | None = None  #: rows of the present epoch, on the CPU; None: the epoch has not begun
-
-
-@dataclass
-class Progress:
-    """What is shown while a run goes on."""
-
-    task: int
-    tasks: int
-    epoch: int
-    done: int
-    steps: int
-    loss: float
-    acc: float | None
-
-
-@dataclass
-class Record:
-    """What is measured on the way."""
-
-    start: list[float] = field(default_factory=list)
-    accuracy: list[list[float]] = field(default_factory=list)
-    queues: list[list[float]] = field(default_factory=list)
-    queue_steps: list[list[float]] = field(default_factory=list)
-    queue_steps_at: list[int] = field(default_factory=list)
-    train_seconds: float = 0.0
-    eval_seconds: float = 0.0
-    cpu_seconds: float = 0.0  #: of this process, all threads: what a busy machine does not stretch
-    task_seconds: list[float] = field(default_factory=list)
 
 
 class Trainer:
@@ -117,7 +78,7 @@ class Trainer:
         self.folder = None if out is None else out / self.config.run_id
         method = find_method(config.method)
         if method.uses_memory:
-            _check_memory(self.config, len(self.benchmark.tasks))
+            check_memory(self.config, len(self.benchmark.tasks))
         model = build_model(self.benchmark, width=config.width, seed=config.seed, name=config.model, module=module)
         model = model.to(self.device)
         if config.channels_last:
@@ -383,59 +344,10 @@ class Trainer:
         state, problems = found
         for line in problems:
             print(f"note: {line}; going on from the checkpoint before", file=sys.stderr)
-        if make_comparable(state["config"]) != make_comparable(self.config.as_dict()):
+        if comparable(state["config"]) != comparable(self.config.as_dict()):
             raise ColdError(f"the checkpoint in {self.folder} belongs to other settings; start over with --fresh")
         self.load(state)
         self._resumed_at = self.position.total
-
-
-def pick_device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise ColdError(
-            f"device {name!r} cannot be used here: {str(error).splitlines()[0]}; take cpu or auto"
-        ) from None
-    return device
-
-
-def peak_memory(device: torch.device) -> int:
-    """The largest memory the process has used so far: of the GPU, or of the main memory."""
-    if device.type == "cuda":
-        return int(torch.cuda.max_memory_allocated(device))
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-def model_bytes(model: nn.Module) -> bytes:
-    """The trained weights as safetensors."""
-    data: bytes = safetensors_bytes(
-        {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
-    )
-    return data
-
-
-def make_comparable(config: dict[str, Any]) -> dict[str, Any]:
-    """A configuration without what names the place only; what an older version did not know has its default."""
-    return {name: value for name, value in {**RunConfig().as_dict(), **config}.items() if name not in PLACE}
-
-
-def _check_memory(config: RunConfig, tasks: int) -> None:
-    """Said before the first step, not when the second task begins."""
-    each = config.memory // tasks
-    if each == 0:
-        raise ColdError(
-            f"a memory of M = {config.memory} holds less than one sample of each of {tasks} tasks; "
-            "take --memory >= the number of tasks"
-        )
-    if config.memory_policy == "uniform" and config.replay == "per-task" and config.memory_batch > each:
-        raise ColdError(
-            f"a memory batch of {config.memory_batch} is larger than the {each} samples that a memory of "
-            f"{config.memory} keeps of each of {tasks} tasks; take a smaller --memory-batch or a larger --memory"
-        )
 
 
 def _load(config: RunConfig, data_root: Path | None) -> Benchmark:

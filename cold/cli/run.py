@@ -22,8 +22,8 @@ from ..distributed import joined
 from ..lock import only_writer
 from ..loggers import tensorboard_logger
 from ..presets import build_config
+from ..record import Progress as Place
 from ..results import RESULT, read_result
-from ..trainer import Progress as Place
 from ..trainer import Stopped, Trainer
 from .pairs import pair
 from .show import print_result

@@ -2,5 +2,6 @@
 
 from .build import MODELS, build_model, default_model
 from .heads import HeadedModel
+from .saved import model_bytes
 
-__all__ = ["MODELS", "HeadedModel", "build_model", "default_model"]
+__all__ = ["MODELS", "HeadedModel", "build_model", "default_model", "model_bytes"]

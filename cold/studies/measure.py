@@ -42,7 +42,8 @@ def measure(config: RunConfig) -> Speed:
     import torch  # noqa: PLC0415  (only where something is measured)
 
     from ..data import from_tensors  # noqa: PLC0415
-    from ..trainer import Trainer, peak_memory, pick_device  # noqa: PLC0415
+    from ..devices import peak_memory, pick_device  # noqa: PLC0415
+    from ..trainer import Trainer  # noqa: PLC0415
 
     form, classes = shape(config)
     tasks, _, _ = sizes(config)
