@@ -31,7 +31,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from coldtheory.errors import ColdError
 
-from .losses import Runs, merged, shares_statistics
+from .losses import Runs, merged
+from .statistics import shares_statistics
 
 
 @dataclass(frozen=True)

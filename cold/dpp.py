@@ -24,7 +24,6 @@ would change the others' outputs. `idle="joint"` never splits.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any, Literal, get_args
 
 import torch
@@ -33,10 +32,11 @@ from torch.func import functional_call
 
 from coldtheory.errors import ColdError, unknown_name
 
-from .losses import Runs, is_noisy, merged, per_sample_losses, shares_statistics
+from .losses import Runs, merged, per_sample_losses
 from .memory import Draw, Memory, Policy, Samples, TensorSamples
 from .queues import VirtualQueues, Weights
 from .references import Previous, State, oracle_reference
+from .statistics import frozen_statistics, is_noisy, shares_statistics
 from .streams import Streams
 
 QueueUpdate = Literal["step", "epoch", "task"]
@@ -300,28 +300,6 @@ class COLD:
     def resume_task(self, x: Tensor | Samples) -> None:
         """After `load` in the middle of a task: which samples the task has."""
         self._samples = TensorSamples(x, torch.zeros(len(x))) if isinstance(x, Tensor) else x
-
-
-@contextmanager
-def frozen_statistics(model: nn.Module) -> Iterator[None]:
-    """Training mode still uses batch statistics, but leaves the running ones alone."""
-    tracking = [
-        module
-        for module in model.modules()
-        if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.track_running_stats
-    ]
-    for module in tracking:
-        module.track_running_stats = False
-    try:
-        yield
-    finally:
-        for module in tracking:
-            module.track_running_stats = True
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
 
 
 class _Replaced(nn.Module):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 Runs = list[tuple[int, int]]  # consecutive pieces of a batch: (head, number of samples)
@@ -39,16 +39,6 @@ def per_sample_losses(logits: Sequence[Tensor], y: Tensor) -> Tensor:
     joint = joined(logits)
     joint = joint if joint.dtype == torch.float64 else joint.float()
     return functional.cross_entropy(joint, y, reduction="none")
-
-
-def shares_statistics(model: nn.Module) -> bool:
-    """Whether a sample's output depends on the other samples of its batch (BatchNorm in training mode)."""
-    return any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules())
-
-
-def is_noisy(model: nn.Module) -> bool:
-    """Whether the training forward is random by itself (dropout)."""
-    return any(isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0 for module in model.modules())
 
 
 def _widened(piece: Tensor, width: int) -> Tensor:

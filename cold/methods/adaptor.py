@@ -12,8 +12,8 @@ from torch.nn import functional
 
 from coldtheory.errors import ColdError
 
-from ..dpp import frozen_statistics
 from ..losses import Runs, merged
+from ..statistics import frozen_statistics
 from .gradients import assign, gradient
 
 _HIDDEN = 256
