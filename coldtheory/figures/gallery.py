@@ -117,11 +117,18 @@ def write_readme(known: Iterable[Figure], gallery: Path) -> Path:
         place = f" (`{figure.label}`)" if figure.label else ""
         lines += ["", f"## {figure.title}{place}", "", figure.sentence, "", f"![{figure.title}]({figure.id}.png)", ""]
         files = ", ".join(f"[{kind.upper()}]({figure.id}.{kind})" for kind in ("pdf", "csv", "json"))
-        plot = f"`coldtheory plot {figure.id}` from the runs of "
-        lines += [f"{plot if figure.kind == 'training' else ''}`{figure.command}` · {files}", *_trends(figure)]
+        lines += [f"{_made_by(figure)} · {files}", *_trends(figure)]
     path = gallery / "README.md"
     write_atomically(path, "\n".join(lines) + "\n")
     return path
+
+
+def _made_by(figure: Figure) -> str:
+    """The command behind a picture. A training figure without a profile takes whatever runs are stored."""
+    if figure.kind == "theory":
+        return f"`{figure.command}`"
+    whose = "from the runs of" if figure.profile else "from the runs that its JSON names; at the paper's size:"
+    return f"`coldtheory plot {figure.id}` {whose} `{figure.command}`"
 
 
 def _trends(figure: Figure) -> list[str]:
@@ -131,7 +138,8 @@ def _trends(figure: Figure) -> list[str]:
     from paper_checks.trends import found_in  # noqa: PLC0415  (the door to the claims)
 
     lines = [
-        f"- The paper: {outcome.claim.statement} **{ANSWERS[outcome.finding.verdict]}**: {outcome.finding.evidence}. "
+        f"- The paper: {outcome.claim.statement.partition(' (Here on')[0]} **{ANSWERS[outcome.finding.verdict]}**: "
+        f"{outcome.finding.evidence}. "
         f"`coldtheory check --only {outcome.claim.id}`"
         for outcome in found_in(figure.id)
     ]

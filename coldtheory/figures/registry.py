@@ -34,6 +34,7 @@ class Figure:
     data: tuple[Dataset, ...]
     draw: str
     aliases: tuple[str, ...] = ()
+    profile: str | None = None  #: of a training figure's runs
 
     @property
     def command(self) -> str:
@@ -190,6 +191,7 @@ def _drawn(study: Study, wanted: Training, *, aliases: bool = True) -> Figure:
         (TrainingData(study.on(wanted.dataset), wanted.profile, wanted.paper, wanted.kept, wanted.dataset),),
         "cold.plots.draw:draw_study",
         (*study.aliases, *([study.id] if ending else [])) if aliases else (),
+        wanted.profile,
     )  # fmt: skip
 
 

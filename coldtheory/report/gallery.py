@@ -23,6 +23,7 @@ class Caption:
     title: str
     text: str
     command: str
+    points: tuple[str, ...] = ()  #: items of a list below the picture; **words** are strong
 
 
 def figure_cards(folder: Path) -> str:
@@ -69,7 +70,9 @@ def read_captions(readme: Path) -> dict[str, Caption]:
             around = part if len(images) == 1 else part[image.start() : _end(images, i, len(part))]
             command = _COMMAND.search(around)
             title = heading[1] if heading and len(images) == 1 else image["alt"] or ""
-            captions[name] = Caption(_bare(title), _sentences(around), command[0].strip(" `.|") if command else "")
+            captions[name] = Caption(
+                _bare(title), _sentences(around), command[0].strip(" `.|") if command else "", _points(around)
+            )
     return captions
 
 
@@ -92,10 +95,11 @@ def _card(stem: str, png: bytes, caption: Caption | None) -> str:
     title = caption.title if caption and caption.title else stem
     text = f" {typeset(caption.text)}" if caption and caption.text else ""
     command = f"<code>{escape(caption.command)}</code>" if caption and caption.command else ""
+    points = "".join(f"<li>{_strong(point)}</li>" for point in caption.points) if caption else ""
     source = "data:image/png;base64," + base64.b64encode(png).decode("ascii")
     return (
         f'<figure id="figure-{escape(stem)}"><img alt="{escape(title.replace("`", ""))}" loading="lazy" src="{source}">'
-        f"<figcaption><b>{typeset(title)}</b>{text} {command}</figcaption></figure>"
+        f"<figcaption><b>{typeset(title)}</b>{text} {command}{points and f'<ul>{points}</ul>'}</figcaption></figure>"
     )
 
 
@@ -106,9 +110,20 @@ def _end(images: list[re.Match[str]], i: int, last: int) -> int:
 def _sentences(markdown: str) -> str:
     """The prose of a piece of markdown: no headings, pictures, code blocks, tables' bars or commands."""
     text = re.sub(r"```.*?(```|\Z)", " ", markdown, flags=re.S)
-    text = re.sub(r"^#{1,6} .*$|^- ", " ", _IMAGE.sub(" ", text), flags=re.M)
+    text = re.sub(r"^#{1,6} .*$|^- .*$", " ", _IMAGE.sub(" ", text), flags=re.M)
     text = re.sub(r"`coldtheory [^`]*`.*$|^[ |:-]+$", " ", text, flags=re.M)  # files are linked beside the command
     return _bare(" ".join(re.sub(r"\|", " ", text).split()))
+
+
+def _points(markdown: str) -> tuple[str, ...]:
+    """The items of a list, without the command that each may end with."""
+    return tuple(re.sub(r" *`coldtheory [^`]*` *$", "", item) for item in re.findall(r"^- (.*)$", markdown, flags=re.M))
+
+
+def _strong(point: str) -> str:
+    """A point as HTML; every other piece between ** is strong."""
+    pieces = enumerate(point.split("**"))
+    return "".join(f"<strong>{typeset(piece)}</strong>" if at % 2 else typeset(piece) for at, piece in pieces)
 
 
 def _bare(markdown: str) -> str:
