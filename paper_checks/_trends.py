@@ -70,8 +70,8 @@ class Contrast:
         return mean - half, mean + half
 
     def __str__(self) -> str:
-        low, high = self.interval()
-        return f"{self.words} {self.values.mean():+.3g} [{low:+.3g}, {high:+.3g}]"
+        mean, low, high = (round(float(x), 9) + 0.0 for x in (self.values.mean(), *self.interval()))  # no -1e-15, no -0
+        return f"{self.words} {mean:+.3g} [{low:+.3g}, {high:+.3g}]"
 
 
 @dataclass(frozen=True)
