@@ -10,7 +10,8 @@ import numpy as np
 
 from cold.plots.names import method_name
 from cold.plots.store import Run
-from paper_checks._trends import BOTH, NAMES, Contrast, Shown, acc, acc_on_the_way, grid, per_doubling, trend
+from paper_checks._trend_runs import acc, acc_on_the_way, diagnostic, grid, per_doubling
+from paper_checks._trends import BOTH, NAMES, Contrast, Shown, trend
 
 _PICTURE, _GRADIENT = ("pmnist_acc_forg-cpu",), ("Average_gradient_vs_V-cpu",)
 
@@ -85,4 +86,5 @@ def _log_gradients(dataset: str, *, iid: bool, name: str) -> np.ndarray:
 
 
 def _log2(name: str) -> Callable[[Run], float]:
-    return lambda run: math.log2(run.diagnostics[name] or math.nan)
+    measure = diagnostic(name)
+    return lambda run: math.log2(measure(run))

@@ -10,7 +10,7 @@ import pytest
 from cold.studies import find_study, planned, studies
 from coldtheory.errors import ColdError
 from coldtheory.figures import registry
-from paper_checks import _trends
+from paper_checks import _trend_runs
 from paper_checks._trends import PICTURES, Contrast, settle
 from paper_checks.base import all_claims, find_claims, run_claim
 
@@ -94,7 +94,7 @@ def verdict(id_):
 
 @pytest.mark.parametrize(("sign", "expected"), [(1, "holds"), (-1, "false")])
 def test_V_and_queues(tmp_path, monkeypatch, sign, expected):
-    monkeypatch.setattr(_trends, "RUNS", tmp_path)
+    monkeypatch.setattr(_trend_runs, "RUNS", tmp_path)
     log = np.log10
     make = rows(lambda V: 60 + 5 * sign * log(V), lambda V: 0.2 + 0.02 * sign * log(V), lambda V: V**sign)
     write(tmp_path, "V", make)
@@ -106,7 +106,7 @@ def test_V_and_queues(tmp_path, monkeypatch, sign, expected):
 
 @pytest.mark.parametrize(("sign", "expected"), [(1, "holds"), (-1, "false")])
 def test_memory(tmp_path, monkeypatch, sign, expected):
-    monkeypatch.setattr(_trends, "RUNS", tmp_path)
+    monkeypatch.setattr(_trend_runs, "RUNS", tmp_path)
     make = rows(lambda m: 60 + sign * np.log2(m), lambda m: 0.2 - 0.01 * sign * np.log2(m))
     write(tmp_path, "memory", make)
     for id_ in ("trend-memory-accuracy", "trend-memory-forgetting"):
@@ -114,34 +114,34 @@ def test_memory(tmp_path, monkeypatch, sign, expected):
 
 
 def test_slopes_are_those_of_the_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(_trends, "RUNS", tmp_path)
+    monkeypatch.setattr(_trend_runs, "RUNS", tmp_path)
     write(tmp_path, "memory", rows(lambda m: 60 + 1.5 * np.log2(m), lambda m: 0.2))
-    runs = _trends.grid("memory", "pmnist")
-    np.testing.assert_allclose(runs.slope("cold", _trends.acc), 1.5)
+    runs = _trend_runs.grid("memory", "pmnist")
+    np.testing.assert_allclose(runs.slope("cold", _trend_runs.acc), 1.5)
 
 
 @pytest.mark.parametrize(("fall", "expected"), [(1.0, "holds"), (9.0, "false")])
 def test_stable_is_less_than_five_points(tmp_path, monkeypatch, fall, expected):
-    monkeypatch.setattr(_trends, "RUNS", tmp_path)
+    monkeypatch.setattr(_trend_runs, "RUNS", tmp_path)
     write(tmp_path, "tasks", rows(lambda T: 80 - fall * (T - 5) / 15, lambda T: 0.1))
     assert verdict("trend-tasks-stable-pmnist") == expected
 
 
 def test_more_seeds_count_when_they_are_complete(tmp_path, monkeypatch):
-    monkeypatch.setattr(_trends, "RUNS", tmp_path)
+    monkeypatch.setattr(_trend_runs, "RUNS", tmp_path)
     make = rows(lambda V: 60 + V, lambda V: 0.2)
     write(tmp_path, "V", make)
-    assert _trends.grid("V", "pmnist").seeds == (3, 4, 5)
+    assert _trend_runs.grid("V", "pmnist").seeds == (3, 4, 5)
     write(tmp_path, "V", make, seeds=[6, 8])  # 7 is not there, so 8 does not follow
-    assert _trends.grid("V", "pmnist").seeds == (3, 4, 5, 6)
+    assert _trend_runs.grid("V", "pmnist").seeds == (3, 4, 5, 6)
     gone = next(one for one in planned(find_study("V").with_seeds([6]), "cpu") if one.config.dataset == "pmnist")
     (tmp_path / gone.config.run_id / "result.json").unlink()
-    assert _trends.grid("V", "pmnist").seeds == (3, 4, 5)
+    assert _trend_runs.grid("V", "pmnist").seeds == (3, 4, 5)
 
 
 @pytest.mark.parametrize("claim", TRENDS, ids=lambda c: c.id)
 def test_without_rows_it_says_how_to_make_them(claim, tmp_path, monkeypatch):
-    monkeypatch.setattr(_trends, "RUNS", tmp_path)
+    monkeypatch.setattr(_trend_runs, "RUNS", tmp_path)
     finding = run_claim(claim).finding
     assert finding.verdict == "not reproducible here"
     assert "cold study run" in finding.evidence
@@ -155,12 +155,14 @@ def test_queue_measures_by_hand(tmp_path):
             # T = 3; rows: start, after task 1, 2, 3
             return np.array([[0, 0, 0], [0, 0, 0], [4.0, 0, 0], [1.0, 3.0, 0]])
 
-    assert _trends.queue(Stored()) == pytest.approx((4 + 1 + 3) / 3)
-    assert _trends.newest_share(Stored()) == pytest.approx(3 / 4)
+    assert _trend_runs.queue(Stored()) == pytest.approx((4 + 1 + 3) / 3)
+    assert _trend_runs.newest_share(Stored()) == pytest.approx(3 / 4)
 
 
 def test_shares():
-    np.testing.assert_array_equal(_trends.share(np.array([3.0, 0.0, 0.0]), np.array([1.0, 2.0, 0.0])), [0.5, -1.0, 0.0])
+    np.testing.assert_array_equal(
+        _trend_runs.share(np.array([3.0, 0.0, 0.0]), np.array([1.0, 2.0, 0.0])), [0.5, -1.0, 0.0]
+    )
 
 
 def test_every_picture_of_a_reduced_study_has_a_claim_and_the_other_way_round():
@@ -168,3 +170,10 @@ def test_every_picture_of_a_reduced_study_has_a_claim_and_the_other_way_round():
     assert {name for names in PICTURES.values() for name in names} == pictures
     labels = {claim.label for claim in TRENDS}
     assert {study.label for study in studies()} <= labels
+
+
+def test_a_run_without_the_number_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(_trend_runs, "RUNS", tmp_path)
+    write(tmp_path, "V", lambda one: ({"acc": None, "forgetting": 0.1}, {}))
+    with pytest.raises(ColdError, match="has no acc; run it again"):
+        verdict("trend-v-accuracy-pmnist")
