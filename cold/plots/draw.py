@@ -206,7 +206,7 @@ def _legend(figure: Figure, table: Table) -> None:
 
 def _label(table: Table, method: str) -> str:
     """A method's name; where methods are compared, with the settings that COLD had."""
-    settings = table.where(method=method)["settings"][0] if table["field"][0] == "method" else ""
+    settings = table.where(method=method)["settings"][0]
     return f"{method_name(method)} ({settings})" if settings else method_name(method)
 
 
@@ -286,7 +286,8 @@ def _origin(table: Table) -> str:
         sorted({f"{name} profile" if name != "own" else "own settings" for name in runs.values("profile")})
     )
     words = [profiles, f"{seeds} seed{'s' if counts[-1] > 1 else ''} a point"]
-    words += [size for size in runs.values("size") if size and len(runs.values("size")) == 1]
+    images = runs.values("images")  # NaN: all of them
+    words += [f"{images[0]:,.0f} images a task"] * (len(images) == 1 and images[0] == images[0])
     if set(runs.values("kind")) <= set(_HEAT):  # titles have no room for it
         words = [dataset_name(runs["dataset"][0]), *words]
     if runs["synthetic"].any():

@@ -18,9 +18,14 @@ def printed_rows(study: Study) -> list[dict[str, Any]]:
             place = _place(panel, cell)
             if place is None:
                 continue
-            about = {"panel": number, "kind": panel.kind, "dataset": panel.dataset, "method": _method(panel, cell)}
+            about: dict[str, Any] = {
+                "panel": number,
+                "kind": panel.kind,
+                "dataset": panel.dataset,
+                "method": _method(panel, cell),
+            }
             about |= {"field": panel.field, "profile": "", "made_up": 0, "synthetic": 0, "source": "paper"}
-            about |= {"size": "", "settings": "", **place}
+            about |= {"images": None, "settings": "", **place}
             for name in panel.metrics:
                 value = getattr(cell, name, None)
                 if value is not None:

@@ -94,16 +94,11 @@ def table_of(study: Study, runs: Sequence[Run], profile: str | None = None) -> t
                     "panel": number, "kind": panel.kind, "dataset": panel.dataset, "method": line.method,
                     "field": panel.field, "value": _value(run, panel), "seed": run.config.get("seed"),
                     "profile": run.config.get("profile") or "own", "made_up": int(run.made_up),
-                    "synthetic": int(run.synthetic), "source": "run", "size": _size(run), "settings": _settings(run),
+                    "synthetic": int(run.synthetic), "source": "run", "images": run.config.get("limit_train"),
+                    "settings": _settings(run) if panel.field == "method" else "",
                 }  # fmt: skip
                 rows += [{**about, **entry} for entry in _entries(panel, run)]
     return Table.of(rows), list(used.values())
-
-
-def _size(run: Run) -> str:
-    """In words, where training images were left out."""
-    limit = run.config.get("limit_train")
-    return "" if limit is None else f"{limit:,} images a task"
 
 
 def _settings(run: Run) -> str:
