@@ -21,6 +21,7 @@ import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
@@ -62,7 +63,7 @@ class Context:
     scaler: torch.amp.GradScaler | None = None
     shared: Callable[[Tensor, Runs], list[Tensor]] | None = None  #: the model's forward over several processes
 
-    @property
+    @cached_property
     def heads(self) -> list[int]:
         """The head of each task."""
         return [task.head for task in self.benchmark.tasks]
