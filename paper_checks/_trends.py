@@ -18,16 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
+from cold.plots.names import dataset_name
 from coldtheory.errors import ColdError
 from paper_checks._trend_runs import Missing
 from paper_checks.base import Check, Finding, Verdict, claim
 
 _LISTED = 4  # contrasts in a line of evidence
 BOTH = ("cold-oracle", "cold")
-NAMES = {
-    "cold": "COLD", "cold-oracle": "ORACLE",
-    "pmnist": "Permuted-MNIST", "split-mnist": "Split-MNIST", "split-cifar10": "Split-CIFAR10",
-}  # fmt: skip
+NAMES = {"cold": "COLD", "cold-oracle": "ORACLE"}  # short: evidence is one line
 RULE = """
 The verdict speaks of the reduced runs that are stored (profile cpu: real images, fewer of them, for Split-CIFAR10 a
 narrow network), not of the paper's size. Each contrast is paired over the seeds; the trend holds if the 95 % interval
@@ -103,7 +101,7 @@ def trend(
                 id=name,
                 label=label,
                 section="Ablation and Sensitivity Analysis",
-                statement=f"{statement} (Here on {NAMES[dataset]}, reduced.)",
+                statement=f"{statement} (Here on {dataset_name(dataset)}, reduced.)",
                 recorded=shown.recorded,
                 explain="\n\n".join(filter(None, (inspect.cleandoc(explain), RULE.strip()))),
             )(_check(contrasts, dataset))
