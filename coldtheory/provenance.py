@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+_CODE = ("coldtheory", "cold", "paper_checks")  # rows and pictures are no code
 _PACKAGES = ("cold-continual", "numpy", "scipy")
 
 
@@ -31,16 +32,17 @@ def same_origin(left: dict[str, Any], right: dict[str, Any]) -> bool:
 
 @lru_cache(maxsize=1)
 def _code() -> dict[str, Any]:
-    """The commit of the checkout that this very file belongs to, and whether it has local changes."""
+    """The commit of the checkout that this very file belongs to, and whether the code there has local changes."""
     here = Path(__file__).resolve()
+    root = here.parents[1]
 
     def git(*words: str) -> str:
-        done = subprocess.run(["git", *words], cwd=here.parent, capture_output=True, text=True, check=True, timeout=10)
+        done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True, timeout=10)
         return done.stdout.strip()
 
     try:
-        git("ls-files", "--error-unmatch", here.name)
-        return {"commit": git("rev-parse", "HEAD"), "changed": bool(git("status", "--porcelain", "--", "."))}
+        git("ls-files", "--error-unmatch", str(here.relative_to(root)))
+        return {"commit": git("rev-parse", "HEAD"), "changed": bool(git("status", "--porcelain", "--", *_CODE))}
     except (OSError, subprocess.SubprocessError):
         return {"commit": None, "changed": None}
 

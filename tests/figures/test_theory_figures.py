@@ -238,6 +238,6 @@ def test_how_the_committed_pictures_look(id_):
 
 
 def test_the_gallery_stays_small():
-    """Pictures and their data can be under version control: less than half a megabyte each on average."""
+    """Pictures and their data can be under version control: less than 0.4 MB each on average."""
     total = sum(path.stat().st_size for path in COMMITTED.iterdir())
-    assert total < 500_000 * len(list(COMMITTED.glob("*.png")))
+    assert total < 400_000 * len(list(COMMITTED.glob("*.png")))

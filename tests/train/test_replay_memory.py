@@ -128,3 +128,16 @@ def test_too_small_memories_and_too_large_batches():
         filled().draw_mixed(10, 3, generator())
     with pytest.raises(ColdError, match="only a reservoir"):
         filled().observe(torch.zeros(1, 1), torch.zeros(1, dtype=torch.int64), 3, generator())
+
+
+@pytest.mark.parametrize(("size", "per_chunk"), [(40, 7), (40, 16), (12, 50)])
+def test_batches_made_at_once_are_those_made_one_by_one(size, per_chunk):
+    memory = filled(size=size, n=30)
+    shuffled = memory.everything(3)[torch.randperm(len(memory), generator=generator(5))]
+    draws = memory.chunks(per_chunk, 3, per_task=False, generator=generator(5))
+    parts = torch.split(shuffled, per_chunk)
+    for draw, one in zip(draws, map(memory._grouped, parts), strict=True):
+        assert torch.equal(draw.slots, one.slots)
+        assert torch.equal(draw.owner, one.owner)
+        assert torch.equal(draw.weight, one.weight)
+        assert (draw.tasks, draw.counts) == (one.tasks, one.counts)
