@@ -206,8 +206,8 @@ def _legend(figure: Figure, table: Table) -> None:
 
 def _label(table: Table, method: str) -> str:
     """A method's name; where methods are compared, with the settings that COLD had."""
-    settings = table.where(method=method)["settings"][0]
-    return f"{method_name(method)} ({settings})" if settings else method_name(method)
+    settings = table.where(method=method)["settings"][0]  # NaN where the column is empty
+    return f"{method_name(method)} ({settings})" if isinstance(settings, str) and settings else method_name(method)
 
 
 def _look(method: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from looks import legends_over_data, outside, smallest_type, unlabelled
 from made_up import write_run, write_study
+from matplotlib.text import Text
 from without_torch import run_without_torch
 
 from cold.plots.data import TrainingData
@@ -42,6 +43,8 @@ def test_every_figure_from_made_up_rows(tmp_path, id_):
     figure = draw(tmp_path, id_, paper=True)
     assert texts(figure, "watermark") == ["made-up data"]
     assert "own settings · 2 seeds a point · 100 images a task · MADE-UP ROWS" in texts(figure, "small print")[0]
+    words = [text.get_text() for text in figure.findobj(Text)]
+    assert not [word for word in words if "nan" in word.lower()]
     with style.styled():
         assert figure.get_figwidth() == style.PAGE
         assert unlabelled(figure) == []
