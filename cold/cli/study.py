@@ -17,6 +17,7 @@ from ..grid import ENGINES, Engine, Event, fill, merge
 from ..studies import PROFILES, Study, find_study, planned, studies
 from ..studies.plan import THROUGHPUT, estimates
 from ..studies.standing import standings
+from .lists import seeds_of
 from .pairs import pair
 from .show import JsonOption
 from .study_print import about, print_lines, print_plan, print_report, print_standings, table
@@ -32,7 +33,7 @@ Reuse = Annotated[
 ]
 
 
-Seeds = Annotated[str | None, typer.Option("--seeds", help="Other seeds than the study's, by commas: 6,7,8.")]
+Seeds = Annotated[str | None, typer.Option("--seeds", help="Other seeds than the study's: 6,7,8 or 6-8.")]
 
 
 @app.command("list")
@@ -193,14 +194,7 @@ def merge_runs(
 
 def _chosen(name: str, seeds: str | None = None) -> list[Study]:
     found = list(studies()) if name == "all" else [find_study(name)]
-    return found if seeds is None else [study.with_seeds(_numbers(seeds)) for study in found]
-
-
-def _numbers(seeds: str) -> list[int]:
-    words = [word.strip() for word in seeds.split(",")]
-    if not all(word.isdecimal() for word in words):
-        raise ColdError(f"--seeds takes whole numbers by commas, such as 6,7,8, got {seeds!r}")
-    return list(dict.fromkeys(map(int, words)))
+    return found if seeds is None else [study.with_seeds(seeds_of(seeds)) for study in found]
 
 
 def _with_profile(chosen: list[Study], profile: str, *, several: bool) -> list[Study]:

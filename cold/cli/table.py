@@ -22,6 +22,7 @@ from ..tables.source import using
 from ..tables.stored import ROOTS
 from ..tables.terminal import show
 from ..tables.terms import KINDS, Terms
+from .lists import seeds_of, words_of
 
 _SHOWN = ("terminal", *FORMATS, "json")
 
@@ -35,6 +36,8 @@ def table(
     kind: Annotated[
         str, typer.Option(help="equal: the same terms for all, tuned on validation data; published: each as its paper.")
     ] = "equal",
+    rows: Annotated[str | None, typer.Option(help="Only these rows, by commas: er,cold; default: all.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="Other seeds than the table's: 0,1,2 or 0-8.")] = None,
     runs: Annotated[
         list[Path] | None, typer.Option(help="Folders with runs, at any depth; default: runs and results/runs.")
     ] = None,
@@ -65,20 +68,24 @@ def table(
     Examples: [bold]cold table pmnist[/]
     [bold]cold table pmnist-10k --kind published --format markdown[/]
     [bold]cold table split-cifar10 --run --jobs 2[/]
+    [bold]cold table pmnist-10k --rows er,cold --seeds 0-8[/]  (a difference on more seeds)
     """
     form = "json" if as_json else form
     with using(terms):
         for what, given, known in (("table", name, names()), ("kind", kind, KINDS), ("format", form, _SHOWN)):
             if given not in known:
                 raise unknown_name(what, given, known)
-        call = f"cold table {name}" + ("" if kind == "equal" else f" --kind {kind}")
+        flags = {"--kind": None if kind == "equal" else kind, "--rows": rows, "--seeds": seeds}
+        call = " ".join([f"cold table {name}", *(f"{flag} {value}" for flag, value in flags.items() if value)])
         if name in PRINTED:
-            if run or missing:
-                raise ColdError(f"{name} needs no runs; leave out --run and --missing")
+            if run or missing or rows or seeds:
+                raise ColdError(f"{name} needs no runs; leave out --run, --missing, --rows and --seeds")
             found = [complexity(call, measured)] if name == "complexity" else hyperparameters(call)
             _print(form, found, records.of_sheets(name, found))
             return
-        wanted = terms_of(name, kind, out)
+        keys = None if rows is None else words_of(rows)
+        numbers = None if seeds is None else seeds_of(seeds)
+        wanted = terms_of(name, kind, out, rows=keys, seeds=numbers)
         roots = [*(runs or ROOTS), *([out] if out is not None else [])]
         failed: dict[str, str] = {}
         if run:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from coldtheory.errors import unknown_name
+from coldtheory.errors import ColdError, unknown_name
 
 from .compared import Comparison, compared
 from .declared import benchmark, full_size, reduced_stand_in
@@ -15,7 +15,7 @@ from .sheet import Sheet
 from .sheets import in_full, side_by_side
 from .source import declarations
 from .stored import Shelf
-from .terms import Terms
+from .terms import Row, Terms
 
 PRINTED = ("complexity", "hyperparams")
 
@@ -35,13 +35,40 @@ def names() -> list[str]:
     return [*told["full"]["tables"], *PRINTED, *told["benchmark"]]
 
 
-def terms_of(name: str, kind: str, out: Path | None = None) -> tuple[Terms, ...]:
-    """The terms behind a table; with a folder, all its runs belong there."""
+def terms_of(
+    name: str,
+    kind: str,
+    out: Path | None = None,
+    *,
+    rows: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
+) -> tuple[Terms, ...]:
+    """The terms behind a table; with a folder, all its runs belong there.
+
+    rows  : only these
+    seeds : in place of the table's; rows that are reduced to seeds of their own keep those
+    """
     known = [one for one in names() if one not in PRINTED]
     if name not in known:
         raise unknown_name("table of runs", name, known)
     found = full_size(name, kind) if name in declarations()["full"]["tables"] else (benchmark(name, kind),)
+    found = tuple(replace(terms, rows=_selected(terms, rows, seeds)) for terms in found)
     return found if out is None else tuple(replace(terms, out=out, tuning_out=out) for terms in found)
+
+
+def _selected(terms: Terms, keys: Sequence[str] | None, seeds: Sequence[int] | None) -> tuple[Row, ...]:
+    known = {row.key: row for row in terms.rows}
+    for key in keys or ():
+        if key not in known:
+            raise unknown_name(f"row of {terms.name}", key, known)
+    chosen = terms.rows if keys is None else tuple(known[key] for key in keys)
+    if seeds is None:
+        return chosen
+    shared = tuple(declarations()["seeds"])
+    tuned_on = {row.tuning.settings["seed"] for row in chosen if row.tuning} & set(seeds)
+    if tuned_on:
+        raise ColdError(f"seed {min(tuned_on)} has chosen the settings: a row on it would be biased; leave it out")
+    return tuple(replace(row, seeds=tuple(seeds)) if row.seeds == shared else row for row in chosen)
 
 
 def make(name: str, terms: Sequence[Terms], roots: Sequence[Path]) -> Made:

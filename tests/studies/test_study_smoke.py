@@ -122,7 +122,7 @@ def test_other_seeds(tmp_path):
     assert one["runs"] == all_of_them["runs"] / 2  # the study has two seeds
     status = call("status", "V", "--profile", "smoke", "--out", tmp_path, "--seeds", "7, 8,8", "--json")
     assert len(json.loads(status.stdout)[0]["missing"]) == all_of_them["runs"]
-    for wrong in ("a", "1-3", "", "-1"):
+    for wrong in ("a", "3-1", "1-", "1-2-3", "", "-1"):
         done = call(*words, "--seeds", wrong)
         assert done.exit_code == 2, wrong
 

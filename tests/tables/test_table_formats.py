@@ -107,6 +107,19 @@ def test_terminal_and_json_say_the_same(ranked, tmp_path):
     assert data["provenance"]["packages"]
 
 
+def test_chosen_rows_on_other_seeds(ranked, tmp_path):
+    """What is stored counts, what the further seeds lack is named; a row reduced to a seed of its own keeps that."""
+    words = ("tiny", "--terms", "tiny.toml", "--runs", str(tmp_path), "--rows", "cold,er-plain,er-short")
+    data = json.loads(call(*words, "--seeds", "1-3", "--json").stdout)
+    rows = {row["row"]: row for row in data["comparisons"][0]["rows"]}
+    assert list(rows) == ["cold", "er-plain", "er-short"]
+    assert rows["cold"]["acc"] == {"1": 71.0, "2": 75.0}
+    assert [line.split("--seed ")[1].split()[0] for line in data["missing"] if "validation" not in line] == ["3", "3"]
+    assert "# cold table tiny --rows cold,er-plain,er-short; " in call(*words, "--format", "csv").stdout
+    text = call(*words[:-1], "cold,er-plain", "--seeds", "0-2", "--format", "markdown").stdout
+    assert "to the runner-up, COLD: +10.00 [+7.52, +12.48] points" in text
+
+
 def test_missing_prints_commands_only(filled, tmp_path):
     done = call("tiny", "--terms", "tiny.toml", "--runs", str(tmp_path), "--missing")
     lines = done.stdout.splitlines()
@@ -163,6 +176,10 @@ def test_complexity_and_hyperparameters(tmp_path):
         (("pmnist", "--kind", "published"), "pmnist-10k has one"),
         (("pmnist", "--format", "word"), "format"),
         (("complexity", "--run"), "needs no runs"),
+        (("complexity", "--seeds", "1"), "needs no runs"),
+        (("pmnist", "--rows", "er,cald"), "did you mean cold"),
+        (("pmnist", "--seeds", "5-3"), "--seeds takes whole numbers"),
+        (("pmnist", "--seeds", "99-101"), "seed 100 has chosen the settings"),
         (("complexity", "--measured", "nowhere.json"), "cannot read nowhere.json"),
         (("tiny", "--terms", "nowhere.toml"), "cannot read nowhere.toml"),
         (("broken", "--terms", "broken.toml"), "does not follow its schema at broken: KeyError('title')"),
