@@ -20,7 +20,7 @@ from .store import Row, config_key, open_row_files
 
 Axis = Literal["V", "delta", "eta", "steps", "T", "memory"]
 
-_SCHEMA = 2  # raise it when the meaning of a row changes: old rows are then computed anew
+ROW_SCHEMA = 2  # raise it when the meaning of a row changes: old rows are then computed anew
 _SEEDS_A_JOB = 5  # part of what a job is, so never a matter of the machine
 
 
@@ -57,7 +57,7 @@ class Cell:
     @property
     def config(self) -> dict[str, Any]:
         return {
-            "schema": _SCHEMA, "source": self.source.config, "seed": self.seed,
+            "schema": ROW_SCHEMA, "source": self.source.config, "seed": self.seed,
             **vars(self.numbers), **vars(self.method),
         }  # fmt: skip
 

@@ -14,14 +14,11 @@ import numpy as np
 from cold.plots.store import Run, read_runs
 from cold.studies import Planned, find_study, planned
 from coldtheory.errors import ColdError
+from paper_checks._contrasts import Missing
 
 RUNS = Path(__file__).parents[1] / "runs"
 PROFILE = "cpu"
 _Found = TypeVar("_Found")
-
-
-class Missing(ColdError):
-    """Runs that a claim needs are not stored."""
 
 
 @dataclass(frozen=True)

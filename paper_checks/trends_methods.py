@@ -10,8 +10,9 @@ import numpy as np
 
 from cold.plots.names import method_name
 from cold.plots.store import Run
+from paper_checks._contrasts import Contrast
 from paper_checks._trend_runs import acc, acc_on_the_way, diagnostic, grid, per_doubling
-from paper_checks._trends import BOTH, NAMES, Contrast, Shown, trend
+from paper_checks._trends import BOTH, NAMES, Shown, trend
 
 _PICTURE, _GRADIENT = ("pmnist_acc_forg-cpu",), ("Average_gradient_vs_V-cpu",)
 

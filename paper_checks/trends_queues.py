@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from paper_checks._contrasts import Contrast
 from paper_checks._trend_runs import acc, forgetting, grid, learning_acc, newest_share, queue, share
-from paper_checks._trends import BOTH, NAMES, Contrast, Shown, both, trend
+from paper_checks._trends import BOTH, NAMES, Shown, both, trend
 
 _V_PMNIST, _V_C10 = ("varying_V-pmnist-cpu",), ("varying_V_c10-cpu",)
 _Q_PMNIST, _Q_C10 = ("queue_V_C100-pmnist-cpu",), ("queue_V_C100-split-cifar10-cpu",)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+from paper_checks._contrasts import Contrast
 from paper_checks._trend_runs import acc, forgetting, grid
-from paper_checks._trends import BOTH, NAMES, Contrast, Shown, both, trend
+from paper_checks._trends import BOTH, NAMES, Shown, both, trend
 
 _M_PMNIST = ("memory_delta-pmnist-cpu",)
 _M_C10 = ("varying_memory_supple-split-cifar10-cpu",)

@@ -13,7 +13,7 @@ from ..errors import ColdError
 from ..parallel import Engine
 from ..provenance import provenance
 from ..store import config_key, read_rows, write_atomically
-from ..sweep import _SCHEMA, Cell, run_cells  # tables come from the same simulator as rows, and age with them
+from ..sweep import ROW_SCHEMA, Cell, run_cells  # tables come from the same simulator as rows, and age with them
 from .table import Table, digest
 
 State = Literal["present", "stale", "missing"]
@@ -123,7 +123,7 @@ class TableData:
 
     @property
     def key(self) -> str:
-        return config_key({"name": self.name, "config": self.config, "version": self.version, "rows": _SCHEMA})
+        return config_key({"name": self.name, "config": self.config, "version": self.version, "rows": ROW_SCHEMA})
 
     def state(self, folder: Path) -> State:
         if not (self._csv(folder).is_file() and self._about(folder).is_file()):
@@ -149,7 +149,7 @@ class TableData:
             return
         text = self.compute(**self.config).to_csv()
         about = {
-            "format": FORMAT, "name": self.name, "key": self.key, "version": self.version, "rows": _SCHEMA,
+            "format": FORMAT, "name": self.name, "key": self.key, "version": self.version, "rows": ROW_SCHEMA,
             "config": self.config, "sha256": digest(text), "provenance": provenance(),
         }  # fmt: skip
         write_atomically(self._csv(folder), text)
@@ -161,7 +161,7 @@ class TableData:
             about = _read_about(self._about(folder))
         except ColdError as error:
             return str(error)
-        old_version, version = (about.get("version"), about.get("rows")), (self.version, _SCHEMA)
+        old_version, version = (about.get("version"), about.get("rows")), (self.version, ROW_SCHEMA)
         if old_version != version:
             return f"it is of version {_dotted(old_version)}, the code of {_dotted(version)}"
         old, new = about.get("config", {}), json.loads(json.dumps(self.config))

@@ -11,7 +11,8 @@ from cold.studies import find_study, planned, studies
 from coldtheory.errors import ColdError
 from coldtheory.figures import registry
 from paper_checks import _trend_runs
-from paper_checks._trends import PICTURES, Contrast, settle
+from paper_checks._contrasts import Contrast, settle
+from paper_checks._trends import PICTURES
 from paper_checks.base import all_claims, find_claims, run_claim
 
 TRENDS = [claim for claim in all_claims() if claim.id in PICTURES]

@@ -28,6 +28,14 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture
+def interruptible():
+    """In the background a shell ignores SIGINT, and a child would inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def call(*words, code=0):
     done = CliRunner().invoke(app, ["table", "tiny", "--terms", "small.toml", *words], env={"COLUMNS": "200"})
     assert done.exit_code == code, done.output + str(done.exception)
@@ -38,6 +46,7 @@ def results(folder):
     return {path: path.stat().st_mtime_ns for path in folder.rglob(RESULT)}
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupted_and_resumed(here):
     """SIGINT after the first finished run ends with 130 and one line; the same call goes on and repeats nothing."""
     words = [sys.executable, "-m", "cold", "table", "tiny", "--terms", "small.toml", "--run", "--json"]
