@@ -61,12 +61,17 @@ def _terms(name: str, kind: str, about: Settings) -> Terms:
         title=about["title"],
         short=about.get("short", ""),
         base=about["base"],
+        seeds=_seeds(about),
         rows=tuple(_row(key, kind, about) for key in about[kind]),
         out=Path(about["out"]),
         tuning_out=Path(about["tuning_out"] if "tuning_out" in about else about["out"]),
         printed=None if printed is None else (str(printed[0]), str(printed[1]), int(printed[2])),
         contrasts=tuple((left, right) for left, right in about.get("contrasts", [])),
     )
+
+
+def _seeds(about: Settings) -> tuple[int, ...]:
+    return tuple(about["seeds"] if "seeds" in about else declarations()["seeds"])
 
 
 def _row(key: str, kind: str, about: Settings) -> Row:
@@ -85,7 +90,7 @@ def _row(key: str, kind: str, about: Settings) -> Row:
         method=name,
         title=method["title"],
         label=variant.get("label", method["title"]),
-        seeds=tuple(variant.get("seeds", told["seeds"])),
+        seeds=tuple(variant.get("seeds", _seeds(about))),
         fixed=layered(own.settings, equal, variant.get("settings", {})),
         final=variant.get("final", {}),
         tuning=_tuning(name, method, about) if tuned else None,
@@ -101,7 +106,7 @@ def _row(key: str, kind: str, about: Settings) -> Row:
 def _tuning(name: str, method: Settings, about: Settings) -> Tuning:
     shared = declarations()["tuning"]
     settings = {**about.get("tuning", shared["settings"]), "seed": shared["seed"]}
-    parameter = method.get("parameter")
+    parameter = about.get("parameter", {}).get(name, method.get("parameter"))
     found = None if parameter is None else _parameter(parameter, {**about["base"], "method": name})
     return Tuning(tuple(about.get("rates", shared["lr"])), settings, found)
 

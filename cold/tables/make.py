@@ -64,11 +64,10 @@ def _selected(terms: Terms, keys: Sequence[str] | None, seeds: Sequence[int] | N
     chosen = terms.rows if keys is None else tuple(known[key] for key in keys)
     if seeds is None:
         return chosen
-    shared = tuple(declarations()["seeds"])
     tuned_on = {row.tuning.settings["seed"] for row in chosen if row.tuning} & set(seeds)
     if tuned_on:
         raise ColdError(f"seed {min(tuned_on)} has chosen the settings: a row on it would be biased; leave it out")
-    return tuple(replace(row, seeds=tuple(seeds)) if row.seeds == shared else row for row in chosen)
+    return tuple(replace(row, seeds=tuple(seeds)) if row.seeds == terms.seeds else row for row in chosen)
 
 
 def make(name: str, terms: Sequence[Terms], roots: Sequence[Path]) -> Made:

@@ -58,6 +58,7 @@ class Terms:
     title: str
     short: str
     base: Settings
+    seeds: tuple[int, ...]  #: of all rows that are not reduced to others
     rows: tuple[Row, ...]
     out: Path
     tuning_out: Path

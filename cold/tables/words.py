@@ -53,7 +53,7 @@ def notes(comparisons: Sequence[Comparison], shelf: Shelf) -> Iterator[str]:
     if any(line.row.tuning for comparison in comparisons for line in comparison.lines):
         yield (
             "settings were chosen on validation data: the learning rate with the method's parameter at its start, "
-            "then one of its two other values at the best rate; one seed that no row uses"
+            "then one of its other values at the best rate; one seed that no row uses"
         )
     yield "± is the standard deviation over seeds; F as printed (maximum over all earlier l); bold: best of its column"
     yield from (f"not used: {line}" for line in shelf.problems.values())
