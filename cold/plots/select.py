@@ -148,7 +148,7 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 def _largest(runs: Sequence[Run], key: Callable[[Run], Hashable], panel: Panel) -> list[Run]:
-    """The group with the most different cells, then the most runs, then the most central one, then the newest.
+    """The group with the most different cells, then on all images, with the most runs, most central, newest.
 
     Where a method was also run with one setting or another changed, the runs with none changed are the central ones.
     """
@@ -156,10 +156,11 @@ def _largest(runs: Sequence[Run], key: Callable[[Run], Hashable], panel: Panel) 
     for run in runs:
         groups[key(run)].append(run)
 
-    def rank(group: list[Run]) -> tuple[int, int, int, str]:
+    def rank(group: list[Run]) -> tuple[int, bool, int, int, str]:
         cells = {(str(run.config["method"]), str(_value(run, panel))) for run in group}
         apart = sum(_distance(group[0], other[0]) for other in groups.values())
-        return len(cells), len(group), -apart, max(run.time for run in group)
+        whole = group[0].config.get("limit_train") is None
+        return len(cells), whole, len(group), -apart, max(run.time for run in group)
 
     return max(groups.values(), key=rank, default=[])
 

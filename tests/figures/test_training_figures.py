@@ -246,6 +246,22 @@ def test_among_runs_with_a_setting_changed_the_plain_ones_are_compared(tmp_path)
         write_run(tmp_path, dataset="pmnist", method="cold", seed=0, V=1, lr=0.5)  # one more, of another kind
 
 
+def test_runs_on_all_images_come_before_more_runs_on_some(tmp_path):
+    """But not before runs of more methods."""
+    panel = Panel("tasks", "pmnist", ("er", "cold"), "method", ())
+    for limit, seeds in ((100, (0, 1, 2)), (None, (0, 1))):
+        for seed in seeds:
+            write_run(tmp_path, dataset="pmnist", method="cold", seed=seed, limit_train=limit)
+    write_run(tmp_path, dataset="pmnist", method="er", limit_train=100)
+
+    def drawn():
+        return [[run.config["limit_train"] for run in line.runs] for line in lines_of(panel, read_runs(tmp_path)[0])]
+
+    assert drawn() == [[100], [100] * 3]
+    write_run(tmp_path, dataset="pmnist", method="er", limit_train=None)
+    assert drawn() == [[None], [None] * 2]
+
+
 def test_lines_over_tasks_are_those_of_the_panel_where_they_are_stored(tmp_path):
     for epochs in (1, 2, 5, 20):
         for method in ("cold", "cold-oracle"):
