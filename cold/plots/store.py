@@ -60,6 +60,7 @@ class Run:
     metrics: Mapping[str, float | None]
     diagnostics: Mapping[str, float | None] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    timing: Mapping[str, Any] = field(default_factory=dict)
     made_up: bool = False
     synthetic: bool = False
     folder: Path | None = None
@@ -72,6 +73,12 @@ class Run:
     @property
     def time(self) -> str:
         return str(self.provenance.get("time", ""))
+
+    @property
+    def seconds(self) -> float | None:
+        """Processor time of all threads; of a run that did not keep it, the time on the clock."""
+        names = ("cpu_seconds",) if "cpu_seconds" in self.timing else ("train_seconds", "eval_seconds")
+        return sum(float(self.timing[name]) for name in names) if names[0] in self.timing else None
 
     def over_tasks(self, name: str) -> list[float]:
         """ACC (per cent) or F (a fraction) after each task, from the matrix of accuracies; NaN where undefined.
@@ -119,6 +126,7 @@ def read_run(folder: Path) -> Run:
         metrics=content["metrics"],
         diagnostics=content.get("diagnostics") or {},
         provenance=content.get("provenance") or {},
+        timing=content.get("timing") or {},
         made_up=content.get("made_up") is True,
         synthetic=content.get("synthetic") is True or content["config"].get("dataset") == "synthetic",
         folder=folder,

@@ -56,6 +56,9 @@ def notes(comparisons: Sequence[Comparison], shelf: Shelf) -> Iterator[str]:
             "then one of its other values at the best rate; one seed that no row uses"
         )
     yield "± is the standard deviation over seeds; F as printed (maximum over all earlier l); bold: best of its column"
+    seconds = [run.seconds for run in shelf.used if run.seconds is not None]
+    if seconds and len(seconds) == len(shelf.used):
+        yield f"the {len(seconds)} runs took {sum(seconds) / 3600:.1f} core-hours"
     yield from (f"not used: {line}" for line in shelf.problems.values())
     if any(run.made_up for run in shelf.used):
         yield "MADE UP: some of these runs were written for a test, no training took place"

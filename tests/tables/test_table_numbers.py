@@ -129,3 +129,14 @@ def test_a_damaged_run_is_one_line_and_missing(tiny, table, tmp_path, damage):
     assert "\n" not in problem
     command = next(made.shelf.command(one) for one in made.comparisons[0].missing if one.run_id == cell.run_id)
     assert command.endswith("--fresh")  # --resume would show the damaged one
+
+
+def test_what_the_runs_took(tiny, table, tmp_path):
+    """Processor time where a run kept it, else time on the clock; nothing is said where a run kept neither."""
+    timings = [{"cpu_seconds": 3600.0, "train_seconds": 9e9}, {"train_seconds": 1000.0, "eval_seconds": 800.0}, {}]
+    told = []
+    for cell, timing in zip(final_cells(tiny, row_of(tiny, "er-plain"), {}), timings, strict=True):
+        write_row(cell, tmp_path, 80.0, timing=timing)
+        made = table()
+        told.append([line for line in notes(made.comparisons, made.shelf) if "core-hours" in line])
+    assert told == [["the 1 runs took 1.0 core-hours"], ["the 2 runs took 1.5 core-hours"], []]
