@@ -103,7 +103,7 @@ def pmnist_der() -> Finding:
     label="tab:merged_main",
     section="Comparison with Baselines",
     statement="COLD-ORACLE achieves the highest average accuracy. (Here on Split-CIFAR10, reduced.)",
-    recorded="not reproducible here",
+    recorded="not settled",
     explain=RULE.format(name="split-cifar10", tuned=_UNTUNED),
 )
 def cifar10_lead() -> Finding:
