@@ -69,6 +69,7 @@ def printed_cell(config: dict[str, Any]) -> Cell | None:
 class Parting:
     """COLD and COLD-ORACLE on one seed, all other settings equal."""
 
+    V: float
     delta: float
     seed: int
     equal_until: int  #: the last task after which all queues agree in every bit
@@ -95,6 +96,7 @@ def partings(results: Sequence[Result]) -> list[Parting]:
         there = chosen >= 0
         found.append(
             Parting(
+                V=float(best.config["V"]),
                 delta=float(best.config["delta"]),
                 seed=int(best.config["seed"]),
                 equal_until=len(equal) - 1 if equal.all() else int(np.argmin(equal)) - 1,
@@ -103,7 +105,7 @@ def partings(results: Sequence[Result]) -> list[Parting]:
                 comparisons=int(there.sum()),
             )
         )
-    return sorted(found, key=lambda parting: (parting.delta, parting.seed))
+    return sorted(found, key=lambda parting: (parting.V, parting.delta, parting.seed))
 
 
 def _settings(config: dict[str, Any]) -> dict[str, Any]:

@@ -81,9 +81,9 @@ def _print_table(console: Console, groups: Sequence[Group], *, everything: bool)
 def _print_partings(console: Console, results: Sequence[Result]) -> None:
     for parting in partings(results):
         console.print(
-            f"delta={parting.delta:g}, seed {parting.seed}: cold-oracle's queues equal cold's, bit for bit, up to task "
-            f"{parting.equal_until} of {parting.tasks}; in {parting.older} of {parting.comparisons} comparisons an "
-            "older model than the newest was the best",
+            f"V={parting.V:g}, delta={parting.delta:g}, seed {parting.seed}: cold-oracle's queues equal cold's, bit "
+            f"for bit, up to task {parting.equal_until} of {parting.tasks}; in {parting.older} of "
+            f"{parting.comparisons} comparisons an older model than the newest was the best",
             highlight=False,
         )
 
