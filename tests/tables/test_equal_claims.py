@@ -58,3 +58,14 @@ def test_what_is_missing_is_named(write):
     assert finding.verdict == "not reproducible here"
     assert finding.evidence == "NCCL: rows not complete; make them: cold table pmnist --run"
     assert tables_equal.pmnist_der().verdict == "holds"  # needs no NCCL
+
+
+@pytest.mark.parametrize(("refresh", "verdict"), [(70.0, "holds"), (77.0, "not settled"), (80.0, "false")])
+def test_the_lead_on_split_cifar10(tmp_path, monkeypatch, refresh, verdict):
+    """Nothing is tuned there; COLD-ORACLE at 77, the others but REFRESH at 70."""
+    monkeypatch.setattr(tables_equal, "RUNS", tmp_path)
+    (terms,) = terms_of("split-cifar10", "equal")
+    for key in ("cold-oracle", "cold", *tables_equal._CIFAR10):
+        acc = {"cold-oracle": 77.0, "refresh": refresh}.get(key, 70.0)
+        finish(terms, key, tmp_path, {}, [acc - 0.2, acc + 0.1, acc])
+    assert tables_equal.cifar10_lead().verdict == verdict
