@@ -18,6 +18,8 @@ SOURCE = Path(__file__).parents[3] / "coldtheory" / "ground" / "provenance.py"
 ])  # fmt: skip
 def test_a_change_of_any_code_is_told(tmp_path, place, changed):
     (tmp_path / "coldtheory" / "ground").mkdir(parents=True)
+    for package in ("coldtheory", "coldtheory/ground"):
+        (tmp_path / package / "__init__.py").touch()  # a package that comes before the installed one
     shutil.copy(SOURCE, tmp_path / "coldtheory" / "ground" / "provenance.py")
     name = ("-c", "user.name=a", "-c", "user.email=a@b")
     for words in (("init", "-q"), ("add", "."), (*name, "commit", "-qm", "all")):
