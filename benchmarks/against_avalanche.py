@@ -39,9 +39,9 @@ from cold.config import make_config
 from cold.data import Part
 from cold.streams import Streams
 from cold.trainer import Trainer
-from coldtheory.errors import ColdError
-from coldtheory.provenance import provenance
-from coldtheory.store import write_atomically
+from coldtheory.ground.errors import ColdError
+from coldtheory.ground.files import write_atomically
+from coldtheory.ground.provenance import provenance
 
 METHODS = ("finetune", "er", "agem", "der", "ewc")
 REPLAY = ("er", "agem", "der")

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 HINT = (
     "pip install avalanche-lib==0.6.0 torchvision (beside a CPU-only torch: pip install --no-deps torchvision==0.28.0 "

@@ -21,7 +21,7 @@ from typing import Any
 
 from cold.config import RunConfig, make_config
 from cold.grid import Engine, fill
-from coldtheory.provenance import provenance
+from coldtheory.ground.provenance import provenance
 
 CELL: dict[str, Any] = {
     "dataset": "synthetic", "method": "cold", "tasks": 5, "model": "mlp-256-256", "batch_size": 10, "memory": 200,

@@ -36,9 +36,9 @@ from cold.methods import all_methods, cba, find_method, gem, refresh
 from cold.methods.fisher import diagonal_fisher
 from cold.methods.gdumb import GDumb
 from cold.trainer import Trainer
-from coldtheory.errors import ColdError
-from coldtheory.provenance import provenance
-from coldtheory.store import write_atomically
+from coldtheory.ground.errors import ColdError
+from coldtheory.ground.files import write_atomically
+from coldtheory.ground.provenance import provenance
 
 PAST = 10
 MNIST: dict[str, Any] = {"memory_batch": 128, "replay": "mixed", "memory": 5000, "idle": "joint"}

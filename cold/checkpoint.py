@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from coldtheory.errors import ColdError
-from coldtheory.store import write_atomically
+from coldtheory.ground.errors import ColdError
+from coldtheory.ground.files import write_atomically
 
 FORMAT = "cold-checkpoint/1"
 _KEPT = 2

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from paper_checks.tables import Cell, paper
+from coldtheory.paper import PrintedResult, paper
 
 from .config import PLACE
 from .plots.names import method_name
@@ -52,7 +52,7 @@ def grouped(results: Iterable[Result]) -> list[Group]:
     return groups
 
 
-def printed_cell(config: dict[str, Any]) -> Cell | None:
+def printed_cell(config: dict[str, Any]) -> PrintedResult | None:
     """What the paper prints for a run's setting, if anything; nothing stands beside a validation result."""
     name = method_name(config["method"])
     if config.get("evaluate_on", "test") != "test":

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import sys
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from coldtheory.errors import ColdError, unknown_name
-from coldtheory.store import config_key
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from coldtheory.ground.errors import ColdError, unknown_name
+from coldtheory.ground.files import config_key
 
 CHOICES = {
     "optimizer": ("adam", "sgdm"),

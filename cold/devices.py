@@ -7,7 +7,7 @@ import sys
 
 import torch
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 
 def pick_device(name: str) -> torch.device:

@@ -31,10 +31,10 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
+from .layer_modes import shares_statistics
 from .losses import Runs, merged
-from .statistics import shares_statistics
 
 
 @dataclass(frozen=True)

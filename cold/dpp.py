@@ -30,13 +30,13 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from coldtheory.errors import ColdError, unknown_name
+from coldtheory.ground.errors import ColdError, unknown_name
 
+from .layer_modes import frozen_statistics, is_noisy, shares_statistics
 from .losses import Runs, merged, per_sample_losses
 from .memory import Draw, Memory, Policy, Samples, TensorSamples
 from .queues import VirtualQueues, Weights
 from .references import Previous, State, oracle_reference
-from .statistics import frozen_statistics, is_noisy, shares_statistics
 from .streams import Streams
 
 QueueUpdate = Literal["step", "epoch", "task"]

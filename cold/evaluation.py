@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 from .data import Part, Task
 from .methods.base import Context

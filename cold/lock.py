@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 
 class Busy(ColdError):

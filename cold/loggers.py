@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 from .record import Progress
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from coldtheory.errors import ColdError, unknown_name
+from coldtheory.ground.errors import ColdError, unknown_name
 
 Policy = Literal["uniform", "reservoir"]
 POLICIES: tuple[str, ...] = get_args(Policy)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 Array = NDArray[np.float64]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from coldtheory.errors import ColdError, unknown_name
-from paper_checks.tables import paper
+from coldtheory.ground.errors import ColdError, unknown_name
+from coldtheory.paper import paper
 
 from .config import RunConfig, make_config, read_config
 

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from coldtheory.errors import ColdError, unknown_name
+from coldtheory.ground.errors import ColdError, unknown_name
 
 Weights = Literal["sum", "mean"]
 WEIGHTS: tuple[str, ...] = get_args(Weights)

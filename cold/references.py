@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 from .memory import Memory
 

@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coldtheory.errors import ColdError
-from coldtheory.provenance import provenance
-from coldtheory.store import write_atomically
+from coldtheory.ground.errors import ColdError
+from coldtheory.ground.files import write_atomically
+from coldtheory.ground.provenance import provenance
 
 from .metrics import after_each_task, metrics
 

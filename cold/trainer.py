@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from coldtheory.errors import ColdError
-from coldtheory.store import write_atomically
+from coldtheory.ground.errors import ColdError
+from coldtheory.ground.files import write_atomically
 
 from .checkpoint import checkpoints, load_latest, remove_checkpoints, save_checkpoint
 from .config import RunConfig, check_memory, comparable

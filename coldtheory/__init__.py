@@ -6,11 +6,17 @@
 (151, 25)
 """
 
-from .errors import ColdError, DivergenceWarning
-from .geometry import Ball
-from .quadratics import Quadratics
-from .simulate import Run, largest_stable_eta, simulate
-from .tasks import Tasks, as_tasks, from_optima, from_points, from_regression, make_tasks
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .geometry import Ball
+    from .ground.errors import ColdError, DivergenceWarning
+    from .quadratics import Quadratics
+    from .simulation import Run, largest_stable_eta, simulate
+    from .tasks import Tasks, as_tasks, from_optima, from_points, from_regression, make_tasks
 
 __version__ = "0.1.0"
 
@@ -29,3 +35,28 @@ __all__ = [
     "make_tasks",
     "simulate",
 ]
+
+_HOME = {
+    "Ball": "geometry",
+    "ColdError": "ground.errors",
+    "DivergenceWarning": "ground.errors",
+    "Quadratics": "quadratics",
+    "Run": "simulation",
+    "Tasks": "tasks",
+    "as_tasks": "tasks",
+    "from_optima": "tasks",
+    "from_points": "tasks",
+    "from_regression": "tasks",
+    "largest_stable_eta": "simulation",
+    "make_tasks": "tasks",
+    "simulate": "simulation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Loaded when asked for: the shared ground and the paper's numbers load without the simulator."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = found
+    return found

@@ -9,7 +9,7 @@ import numpy as np
 
 from .geometry import Ball
 from .quadratics import Array, Quadratics
-from .simulate import Run
+from .simulation import Run
 
 _BLOCK = 1 << 22  # work is cut so that no temporary array holds many more numbers than this
 

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .errors import ColdError
+from .ground.errors import ColdError
 from .ideal import IdealSolution, ideal_point, ideal_points, minimax_centre, smallest_feasible_delta
 from .quadratics import Array, Quadratics
 

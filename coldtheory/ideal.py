@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ._qcqp import Losses, Programme, interior_point
-from .errors import ColdError
+from .ground.errors import ColdError
 from .quadratics import Array, Quadratics
 from .tasks import Tasks
 

@@ -18,10 +18,10 @@ from typing import Literal
 import numpy as np
 
 from ._flat import FlatRuns, blocks, part, per_ball
-from .errors import unknown_name
 from .geometry import Ball, difference, inf_inner_gradients, smallest_enclosing_balls, sup_abs_difference
+from .ground.errors import unknown_name
 from .quadratics import Array, Quadratics
-from .simulate import Run
+from .simulation import Run
 
 Reading = Literal["ball", "trajectory", "hull"]
 

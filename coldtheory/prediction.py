@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._dynamics import progress
-from .errors import ColdError
+from .ground.errors import ColdError
 from .quadratics import Array
 
 

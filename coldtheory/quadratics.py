@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .errors import ColdError
+from .ground.errors import ColdError
 
 Array = NDArray[np.float64]
 

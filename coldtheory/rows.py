@@ -9,7 +9,7 @@ import numpy as np
 
 from .ideal import smallest_feasible_delta
 from .measures import conditions, enclosing_ball, eta_alpha, loss_variation, memory_variation, rho_bar
-from .simulate import Run
+from .simulation import Run
 
 #: The measured keys of a row, in the order of the columns, with their meaning.
 MEASURED_KEYS = {

@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .errors import ColdError, unknown_name
 from .geometry import Ball
+from .ground.errors import ColdError, unknown_name
 from .quadratics import Array
 
 Reference = Literal["previous", "best"]

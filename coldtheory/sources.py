@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import math
-import sys
+import tomllib
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,14 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ColdError, unknown_name
-from .store import config_key
+from .ground.errors import ColdError, unknown_name
+from .ground.files import config_key
 from .tasks import REGIMES, Tasks, from_optima, make_tasks, with_sampled_points
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _SAMPLING = ("n", "m", "spread")
 _NPZ_ARRAYS = ("optima", "hessians", "memory_optima", "memory_hessians")

@@ -6,10 +6,7 @@ program leaves the last complete state. A file that cannot be read is therefore 
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,36 +15,12 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from .errors import ColdError
-from .provenance import provenance, same_origin
+from .ground.errors import ColdError
+from .ground.files import write_atomically
+from .ground.provenance import provenance, same_origin
 
 FORMAT = "coldtheory-rows/1"
 Row = dict[str, Any]
-
-
-def config_key(config: Mapping[str, Any]) -> str:
-    """A short name for a configuration: equal configurations, equal keys, on every machine."""
-    text = json.dumps(config, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def write_atomically(path: Path, text: str | bytes) -> None:
-    """Replace `path` in one move; on any failure the old file stays and a `ColdError` says why."""
-    data = text.encode() if isinstance(text, str) else text
-    scratch = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(scratch, 0o644)
-        os.replace(scratch, path)
-    except OSError as error:
-        if scratch is not None and os.path.exists(scratch):
-            os.unlink(scratch)
-        raise ColdError(f"cannot write {path}: {error.strerror or error}; choose another folder with --out") from None
 
 
 class RowFile:

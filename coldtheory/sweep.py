@@ -10,13 +10,14 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from .errors import ColdError, DivergenceWarning, unknown_name
-from .parallel import Engine, run_jobs
+from .ground.engines import Engine, run_jobs
+from .ground.errors import ColdError, DivergenceWarning, unknown_name
+from .ground.files import config_key
 from .rows import measured, plain
 from .settings import Reference, Settings, Solver, Weights
-from .simulate import simulate
+from .simulation import simulate
 from .sources import Source
-from .store import Row, config_key, open_row_files
+from .store import Row, open_row_files
 
 Axis = Literal["V", "delta", "eta", "steps", "T", "memory"]
 

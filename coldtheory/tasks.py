@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .errors import ColdError, unknown_name
+from .ground.errors import ColdError, unknown_name
 from .quadratics import Array, Quadratics
 
 

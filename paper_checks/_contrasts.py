@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 from paper_checks.base import Finding, Verdict
 
 _LISTED = 4  # contrasts in a line of evidence

@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 
 from coldtheory import Run, Tasks, make_tasks, simulate
+from coldtheory.ground.statistics import Slope, Spread, minimum_of, slope_of
 from coldtheory.prediction import predicted_grad_before
 from coldtheory.quadratics import Array
 from coldtheory.settings import Reference, Weights
-from coldtheory.summary import Mean, Slope, minimum_of, slope_of
 from coldtheory.tasks import base_and_drift
 
 ETA, DELTA, STEPS, T = 4e-4, 4e-7, 3, 150  # as printed in subsec:exp_theoryvalidation
@@ -37,7 +37,7 @@ def slope(regime: str, name: str, between: tuple[float, float] = FIT, steps: int
     return found
 
 
-def turning_point(regime: str, name: str = "avg_grad_before") -> Mean | None:
+def turning_point(regime: str, name: str = "avg_grad_before") -> Spread | None:
     """Where the curve over V is smallest."""
     return minimum_of(V, getattr(runs(regime), name))
 

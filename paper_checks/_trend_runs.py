@@ -13,7 +13,7 @@ import numpy as np
 
 from cold.plots.store import Run, read_runs
 from cold.studies import Planned, find_study, planned
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 from paper_checks._contrasts import Missing
 
 RUNS = Path(__file__).parents[1] / "runs"

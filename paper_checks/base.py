@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from coldtheory.errors import ColdError, unknown_name
+from coldtheory.ground.errors import ColdError, unknown_name
 
 #: "not settled": runs are there, but they leave it open. "not reproducible here": what would settle it is not there.
 Verdict = Literal["holds", "holds with correction", "false", "not settled", "not applicable", "not reproducible here"]

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from coldtheory.paper import PrintedResult, paper
 from paper_checks.base import Finding, claim
-from paper_checks.tables import Cell, paper
 
 SECTION = "Empirical Evaluations"
 IDENTITY = """
@@ -30,7 +30,7 @@ values inside that range still break the inequality. Cells that print a dash for
 
 @dataclass(frozen=True)
 class Slack:
-    cell: Cell
+    cell: PrintedResult
     tasks: int
     bound: float
     slack: float
@@ -49,7 +49,7 @@ class Slack:
         }  # fmt: skip
 
 
-def slack_of(cell: Cell, tasks: int) -> Slack:
+def slack_of(cell: PrintedResult, tasks: int) -> Slack:
     """How much room the bound leaves, after rounding in the cell's favour (negative: broken)."""
     assert cell.forgetting is not None
     share = (tasks - 1) / tasks
@@ -143,7 +143,7 @@ def tiny_and_pmnist_bound() -> Finding:
     return bound_finding(slacks({"split-tinyimagenet", "pmnist"}))
 
 
-def copies() -> list[tuple[Cell, Cell]]:
+def copies() -> list[tuple[PrintedResult, PrintedResult]]:
     """(main text, supplement) pairs that print the same quantity."""
     main = paper().table("tab:merged_main")
     others = [cell for table in paper().results if table.place == "supplement" for cell in table.cells]

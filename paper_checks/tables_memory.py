@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from coldtheory.paper import PrintedResult, paper
 from paper_checks.base import Finding, claim
-from paper_checks.tables import Cell, paper
 from paper_checks.tables_ranking import OURS, SECTION, main_table
 
 
-def buffer_pairs(method: str) -> list[tuple[Cell, Cell]]:
+def buffer_pairs(method: str) -> list[tuple[PrintedResult, PrintedResult]]:
     """(small buffer, large buffer) per dataset of the main table."""
     table = main_table()
     pairs = []

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from cold.plots.store import Run, read_runs
+from coldtheory.paper import paper
 from paper_checks.base import Finding, Verdict, claim
-from paper_checks.tables import paper
 
 #: Runs that `cold run --dataset pmnist --preset paper` left, with and without --delta 0.
 RUNS = Path(__file__).parents[1] / "runs" / "pmnist"

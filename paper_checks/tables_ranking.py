@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from coldtheory.paper import PrintedResult, ResultsTable, paper
 from paper_checks.base import Finding, Verdict, claim
-from paper_checks.tables import Cell, ResultsTable, paper
 
 SECTION = "Comparison with Baselines"
 OURS = ("COLD", "COLD-ORACLE")
@@ -21,16 +21,16 @@ def show(setting: tuple[str, int]) -> str:
     return f"{setting[0].removeprefix('split-')} M={setting[1]}"
 
 
-def all_columns() -> list[tuple[Cell, ...]]:
+def all_columns() -> list[tuple[PrintedResult, ...]]:
     """Each setting once: the six of the main table, and PMNIST, which only the supplement has."""
     return [table.column(setting) for table in (main_table(), paper().table("tab:pmnist")) for setting in table.columns]
 
 
-def of(column: tuple[Cell, ...], method: str) -> Cell:
+def of(column: tuple[PrintedResult, ...], method: str) -> PrintedResult:
     return next(cell for cell in column if cell.method == method)
 
 
-def rank(column: tuple[Cell, ...], method: str) -> int:
+def rank(column: tuple[PrintedResult, ...], method: str) -> int:
     return 1 + sum(cell.acc > of(column, method).acc for cell in column)
 
 
@@ -101,7 +101,7 @@ def best_of_both() -> Finding:
     return Finding("holds" if leads[smallest] > 0 else "false", leads[smallest], text, {"leads": leads})
 
 
-def welch(first: Cell, second: Cell, runs: int) -> tuple[float, float]:
+def welch(first: PrintedResult, second: PrintedResult, runs: int) -> tuple[float, float]:
     """Welch's t and its two-sided p for two printed means and standard deviations over `runs` seeds."""
     a, b = ((cell.acc_sd or 0.0) ** 2 / runs for cell in (first, second))
     t = (first.acc - second.acc) / math.sqrt(a + b)

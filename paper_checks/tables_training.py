@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cold.studies import planned, studies
+from coldtheory.paper import paper
 from paper_checks.base import Finding, claim
-from paper_checks.tables import paper
 
 HOW = """
 The numbers are test accuracies of trained networks. They are not a consequence of any statement, so nothing short of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from coldtheory.paper import Complexity, fact, paper
 from paper_checks.base import Finding, claim
-from paper_checks.tables import Complexity, fact, paper
 
 SECTION = "Complexity Analysis"
 LABEL = "tab:complexity_comparison"

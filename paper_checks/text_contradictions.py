@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from coldtheory.paper import fact, paper
 from paper_checks.base import Finding, Verdict, claim
-from paper_checks.tables import fact, paper
 from paper_checks.tables_arithmetic import slacks
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from coldtheory import make_tasks, simulate
+from coldtheory.ground.statistics import minimum_of
 from coldtheory.measures import eta_alpha
-from coldtheory.summary import minimum_of
 from paper_checks import _toy
 from paper_checks.base import Finding, Verdict, claim
 

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from coldtheory.errors import ColdError, unknown_name
+from coldtheory.ground.errors import ColdError, unknown_name
 
 from ..compare import Group, grouped, partings, printed_cell
 from ..results import RESULT, Result, read_result

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 from ..data.catalogue import DATA_SETS, RECIPES, data_set
 from ..data.fetch import fetch

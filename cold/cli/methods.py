@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from paper_checks.tables import Complexity, paper
+from coldtheory.paper import Complexity, paper
 
 from ..methods import Method, all_methods, find_method
 from .show import JsonOption

@@ -14,7 +14,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.command_line import named_value
+from coldtheory.ground.errors import ColdError
 
 from ..checkpoint import checkpoints, remove_checkpoints
 from ..config import RunConfig
@@ -25,7 +26,6 @@ from ..presets import build_config
 from ..record import Progress as Place
 from ..results import RESULT, read_result
 from ..trainer import Stopped, Trainer
-from .pairs import pair
 from .show import print_result
 
 OUT = Path("results/runs")
@@ -124,7 +124,7 @@ def run(
     flags = {name: given[name] for name in RunConfig.__dataclass_fields__ if given.get(name) is not None}
     for name, words in (("options", option), ("data_options", data_option)):
         if words:
-            flags[name] = dict(pair(word) for word in words)
+            flags[name] = dict(named_value(word) for word in words)
     if online:
         flags["epochs"] = 1
     chosen = build_config(config, flags)

@@ -11,14 +11,13 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from coldtheory.errors import ColdError, unknown_name
+from coldtheory.ground.command_line import named_value, seeds_of
+from coldtheory.ground.errors import ColdError, unknown_name
 
 from ..grid import ENGINES, Engine, Event, fill, merge
 from ..studies import PROFILES, Study, find_study, planned, studies
 from ..studies.plan import THROUGHPUT, estimates
 from ..studies.standing import standings
-from .lists import seeds_of
-from .pairs import pair
 from .show import JsonOption
 from .study_print import about, print_lines, print_plan, print_report, print_standings, table
 
@@ -127,7 +126,7 @@ def run_study(
         return
     if throughput is not None:
         raise ColdError("--throughput goes with --dry-run")
-    options = dict(pair(word) for word in slurm or [])
+    options = dict(named_value(word) for word in slurm or [])
     where = Engine(engine, jobs, scheduler, threads, gpu, options)
     configs = [run.config for study in chosen for run in planned(study, profile)]
     try:

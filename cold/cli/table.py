@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from coldtheory.errors import ColdError, unknown_name
+from coldtheory.ground.command_line import seeds_of, words_of
+from coldtheory.ground.errors import ColdError, unknown_name
 
 from ..tables import records, words
 from ..tables.formats import FORMATS
@@ -22,7 +23,6 @@ from ..tables.source import using
 from ..tables.stored import ROOTS
 from ..tables.terminal import show
 from ..tables.terms import KINDS, Terms
-from .lists import seeds_of, words_of
 
 _SHOWN = ("terminal", *FORMATS, "json")
 

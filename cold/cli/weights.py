@@ -14,8 +14,8 @@ from safetensors.torch import load as load_safetensors
 from safetensors.torch import save as save_safetensors
 from torch import Tensor
 
-from coldtheory.errors import ColdError
-from coldtheory.store import write_atomically
+from coldtheory.ground.errors import ColdError
+from coldtheory.ground.files import write_atomically
 
 from ..config import make_config
 from ..results import MODEL, Result, read_result

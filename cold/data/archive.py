@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 MAX_BYTES = 8 << 30  # unpacked; the largest data set here has 1.4 GB decoded
 MAX_ENTRIES = 1_000_000

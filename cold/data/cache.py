@@ -21,7 +21,7 @@ from filelock import FileLock
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from coldtheory.provenance import provenance
+from coldtheory.ground.provenance import provenance
 
 from .images import Images
 from .roots import cache_folder

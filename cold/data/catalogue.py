@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
-from coldtheory.errors import ColdError, unknown_name
+from coldtheory.ground.errors import ColdError, unknown_name
 
 from . import cifar, idx, tinyimagenet
 from .augment import Transform

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import torch
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 from . import archive, folder
 from .cache import cached, cached_counts

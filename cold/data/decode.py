@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 from PIL import Image
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 from .progress import progress_bar
 

@@ -22,8 +22,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
-from coldtheory.errors import ColdError, unknown_name
-from coldtheory.store import write_atomically
+from coldtheory.ground.errors import ColdError, unknown_name
+from coldtheory.ground.files import write_atomically
 
 from . import archive
 from .progress import progress_bar

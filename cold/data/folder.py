@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import torch
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 from . import archive
 from .cache import cached

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 from .images import Images
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from coldtheory.errors import ColdError, unknown_name
+from coldtheory.ground.errors import ColdError, unknown_name
 
 from .augment import Transform
 from .benchmark import Benchmark, Part, Scenario, Task

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 from .images import Images
 from .streams import stream

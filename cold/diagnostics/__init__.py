@@ -1,6 +1,6 @@
 """What the theory speaks about, measured along a real run (`cold run --diagnostics`).
 
-Symbols are those of `coldtheory.simulate`: x_{t-1} is the model with which task t starts, x_t the one after it. Phi_t
+Symbols are those of `coldtheory.simulation`: x_{t-1} is the model with which task t starts, x_t the one after it. Phi_t
 is the mean loss of task t's training samples, hatPhi_k that of task k's samples in the memory, both over all of them,
 in evaluation mode and without augmentation, each task through its own head. Nothing here draws from the run's random
 streams or touches its gradients: a run with diagnostics ends with the same weights as one without.

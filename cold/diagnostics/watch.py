@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ..layer_modes import is_noisy, shares_statistics
 from ..memory import Memory
 from ..methods.base import Context, Method
-from ..statistics import is_noisy, shares_statistics
 from .derivatives import Loss, Sampled
 from .facts import verdicts
 from .measures import Measures, Setting

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 from ..config import RunConfig
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import joblib
 
-from coldtheory.errors import ColdError, unknown_name
+from coldtheory.ground.errors import ColdError, unknown_name
 
 from .cell import Cell, Outcome
 from .gpus import places

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 _held: dict[str, FileLock] = {}  # this process's place; the lock lives as long as the process
 

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from coldtheory.errors import ColdError
-from coldtheory.provenance import provenance
-from coldtheory.store import write_atomically
+from coldtheory.ground.errors import ColdError
+from coldtheory.ground.files import write_atomically
+from coldtheory.ground.provenance import provenance
 
 from ..config import RunConfig
 from ..results import ARRAYS, FORMAT, RESULT

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from coldtheory.errors import ColdError
-from coldtheory.store import write_atomically
+from coldtheory.ground.errors import ColdError
+from coldtheory.ground.files import write_atomically
 
 from ..config import PLACE, RunConfig
 from ..lock import only_writer

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from coldtheory.errors import ColdError
-from coldtheory.parallel import dask_client
+from coldtheory.ground.engines import dask_client
+from coldtheory.ground.errors import ColdError
 
 from .cell import Cell, Outcome
 from .index import write_failure

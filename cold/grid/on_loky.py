@@ -1,4 +1,4 @@
-"""Processes of this machine. `coldtheory.parallel` gives up when one of them is killed; a grid goes on.
+"""Processes of this machine. `coldtheory.ground.engines` gives up when one of them is killed; a grid goes on.
 
 When a worker dies (out of memory, killed), loky stops the whole pool. Cells that had not begun go to a new pool. One
 of those that had begun may have killed its worker, so they run again at the end, one at a time: each goes on from its

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 from .cell import Cell, Outcome
 from .index import write_failure

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from threadpoolctl import threadpool_limits
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 from ..lock import Busy, only_writer
 from ..results import ARRAYS, MODEL, RESULT

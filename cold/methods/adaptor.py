@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
+from ..layer_modes import frozen_statistics
 from ..losses import Runs, merged
-from ..statistics import frozen_statistics
 from .gradients import assign, gradient
 
 _HIDDEN = 256

@@ -8,9 +8,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from ..layer_modes import frozen_statistics
 from ..losses import joined, merged
 from ..memory import Draw
-from ..statistics import frozen_statistics
 from .base import Batch, Published, check_options
 from .replay import ONLINE, Replay, cross_entropy
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..data import Part
-from ..statistics import frozen_statistics
+from ..layer_modes import frozen_statistics
 from .base import Batch, Context, Published, check_options
 from .derpp import DERpp
 from .fisher import diagonal_fisher

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 from ..data import Part
 from ..losses import Runs, joined, merged, per_sample_losses

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from coldtheory.errors import ColdError, unknown_name
+from coldtheory.ground.errors import ColdError, unknown_name
 
 from ..data.benchmark import Benchmark
 from ..data.streams import derived_seed

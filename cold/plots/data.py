@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coldtheory.errors import ColdError
 from coldtheory.figures.datasets import State, Stored
 from coldtheory.figures.table import Table
-from coldtheory.store import config_key
+from coldtheory.ground.errors import ColdError
+from coldtheory.ground.files import config_key
 
 from ..studies import PROFILES, Picture, planned, studies
 from .names import IID, dataset_name, method_name

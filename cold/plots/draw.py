@@ -14,8 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from coldtheory.figures.draw import style as s
 from coldtheory.figures.table import Table
-from coldtheory.plots import style as s
 
 from .names import FIELDS, GAPS, IID, METRICS, dataset_name, method_name
 from .studies import BASELINES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from paper_checks.tables import Cell, Hyperparameters, paper
+from coldtheory.paper import Hyperparameters, PrintedResult, paper
 
 from .names import same
 from .studies import Panel, Study
@@ -33,11 +33,11 @@ def printed_rows(study: Study) -> list[dict[str, Any]]:
     return rows
 
 
-def _cells(panel: Panel) -> list[Cell]:
+def _cells(panel: Panel) -> list[PrintedResult]:
     """The printed cells of a panel's dataset and methods, each setting once: tables repeat one another."""
     if panel.kind not in ("sweep", "tasks"):
         return []
-    found: dict[tuple[str, int], Cell] = {}
+    found: dict[tuple[str, int], PrintedResult] = {}
     for cell in paper().cells():
         mine = same(cell.dataset, panel.dataset) and any(same(cell.method, method) for method in panel.methods)
         if mine and panel.memory in (None, cell.memory):
@@ -45,7 +45,7 @@ def _cells(panel: Panel) -> list[Cell]:
     return list(found.values())
 
 
-def _place(panel: Panel, cell: Cell) -> dict[str, Any] | None:
+def _place(panel: Panel, cell: PrintedResult) -> dict[str, Any] | None:
     """Where in the panel a printed number belongs: at the printed setting, or after the last task."""
     if panel.kind == "sweep" and panel.field == "memory":
         return {"value": cell.memory}
@@ -59,10 +59,10 @@ def _place(panel: Panel, cell: Cell) -> dict[str, Any] | None:
     return {"value": value} if panel.kind == "sweep" else {"value": value, "t": run.tasks}
 
 
-def _setting(cell: Cell) -> Hyperparameters | None:
+def _setting(cell: PrintedResult) -> Hyperparameters | None:
     runs = [run for run in paper().runs(cell.dataset) if same(run.method, cell.method) and run.memory == cell.memory]
     return runs[0] if runs else None
 
 
-def _method(panel: Panel, cell: Cell) -> str:
+def _method(panel: Panel, cell: PrintedResult) -> str:
     return next(method for method in panel.methods if same(method, cell.method))

@@ -19,7 +19,7 @@ result.json:
                  take both from the matrix `accuracy`, so that they mean the same for every method
     diagnostics  may be absent: avg_grad_sq, avg_grad_sq_after, Delta_bar, D_phi, rho_bar, alpha_max
     timing       seconds and the like; never compared
-    provenance   commit, versions, time, as `coldtheory.provenance.provenance()` gives them
+    provenance   commit, versions, time, as `coldtheory.ground.provenance.provenance()` gives them
     synthetic    true if the images were made on the fly; else absent
     made_up      true if no training took place: rows for a test. A picture of such rows carries a watermark.
 
@@ -42,7 +42,7 @@ from typing import Any
 
 import numpy as np
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 from .names import IID
 

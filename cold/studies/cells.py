@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 from ..config import RunConfig, make_config, read_config
 from ..presets import preset_settings

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 from ..config import RunConfig
 from ..plots.names import same

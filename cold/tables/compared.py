@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from paper_checks.tables import Cell as Printed
-from paper_checks.tables import paper
+from coldtheory.ground.statistics import Difference, paired
+from coldtheory.paper import PrintedResult, paper
 
 from ..plots.store import Run
 from .cells import Cell, final_cells
 from .choice import Choice, choose
-from .numbers import Difference, paired
 from .stored import Shelf
 from .terms import Row, Settings, Terms, layered
 
@@ -25,7 +24,7 @@ class Line:
     choice: Choice
     runs: dict[int, Run]
     missing: tuple[Cell, ...]
-    printed: Printed | None
+    printed: PrintedResult | None
 
     @cached_property
     def acc(self) -> dict[int, float]:
@@ -125,7 +124,7 @@ def _line(terms: Terms, row: Row, shelf: Shelf) -> Line:
     return Line(row, choice, {seed: run for seed, run in found.items() if run is not None}, missing, printed)
 
 
-def _printed(terms: Terms, row: Row) -> Printed | None:
+def _printed(terms: Terms, row: Row) -> PrintedResult | None:
     if terms.printed is None:
         return None
     label, dataset, memory = terms.printed

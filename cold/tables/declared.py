@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from coldtheory.errors import ColdError, unknown_name
-from paper_checks.tables import paper
+from coldtheory.ground.errors import ColdError, unknown_name
+from coldtheory.paper import paper
 
 from ..presets import build_config
 from .own_papers import Published, published

@@ -7,7 +7,8 @@ import io
 import re
 from collections.abc import Callable
 
-from .numbers import Difference, Spread
+from coldtheory.ground.statistics import Difference, Spread
+
 from .sheet import DASH, Entry, Sheet, text
 
 _LATEX = {

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from coldtheory.errors import ColdError
-from paper_checks.tables import Hyperparameters, paper
+from coldtheory.ground.errors import ColdError
+from coldtheory.paper import Hyperparameters, paper
 
 from ..presets import build_config
 from .costs import declared_costs

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from coldtheory.provenance import provenance
+from coldtheory.ground.provenance import provenance
+from coldtheory.ground.statistics import spread
 
 from . import words
 from .compared import Comparison, Line
 from .make import Made
-from .numbers import spread
 from .sheet import Sheet, text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .numbers import Difference, Spread
+from coldtheory.ground.statistics import Difference, Spread
 
 Value = str | Spread | Difference | None
 DASH = "–"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from coldtheory.ground.statistics import Spread, spread
+
 from . import words
 from .compared import Comparison, Line
-from .numbers import Spread, spread
 from .sheet import Column, Entry, Sheet
 from .stored import Shelf
 
@@ -96,9 +97,9 @@ def _printed(mean: float | None, sd: float | None, rounding: float, bold: bool) 
         return Entry()
     digits = round(-math.log10(2 * rounding))
     if sd is None:
-        return Entry(Spread(mean, None, f"{mean:.{digits}f}"), bold)
+        return Entry(Spread(mean, shown=f"{mean:.{digits}f}"), bold)
     rounded = f"{sd:.{digits}f}"
-    return Entry(Spread(mean, sd, f"{mean:.{digits}f} ± {rounded if float(rounded) == sd else f'{sd:g}'}"), bold)
+    return Entry(Spread(mean, sd, shown=f"{mean:.{digits}f} ± {rounded if float(rounded) == sd else f'{sd:g}'}"), bold)
 
 
 def _reduced(line: Line | None) -> list[Entry]:

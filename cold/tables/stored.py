@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from coldtheory.errors import ColdError
+from coldtheory.ground.errors import ColdError
 
 from ..config import make_config
 from ..plots.store import RESULT, Run, read_run

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from coldtheory.provenance import provenance
+from coldtheory.ground.provenance import provenance
+from coldtheory.ground.statistics import LEVEL, Difference
 
 from .compared import Comparison, Line
-from .numbers import LEVEL, Difference
 from .sheet import Column, Entry, text
 from .stored import Shelf
 from .terms import Settings

@@ -13,9 +13,9 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ..errors import unknown_name
 from ..geometry import Ball
-from ..simulate import Run
+from ..ground.errors import unknown_name
+from ..simulation import Run
 from . import (
     constraint,
     cor1,

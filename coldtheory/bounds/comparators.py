@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ColdError
+from ..ground.errors import ColdError
 from ..ideal import ideal_points, smallest_feasible_delta
 from ..quadratics import Array, Quadratics
 

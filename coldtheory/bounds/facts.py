@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ColdError, unknown_name
+from ..ground.errors import ColdError, unknown_name
 from ..quadratics import Array
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _ROUNDING = 1e-12  # a step size at its limit is not over it
 
 
 class Facts:
-    """What is known of a batch of trajectories; see `coldtheory.simulate` for the symbols."""
+    """What is known of a batch of trajectories; see `coldtheory.simulation` for the symbols."""
 
     T: int
     lead: tuple[int, ...]

@@ -13,7 +13,7 @@ from .. import measures
 from ..geometry import Ball, minimise_on_ball, sup_abs_difference
 from ..quadratics import Array, Quadratics
 from ..settings import Reference, Settings, Weights
-from ..simulate import Run
+from ..simulation import Run
 from ..tasks import Tasks, as_tasks
 from ..tolerance import LOSS_FLOOR
 from .comparators import Comparators, solve

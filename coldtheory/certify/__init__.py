@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..errors import unknown_name
+from ..ground.errors import unknown_name
 from . import lemmas, paths, queue_theorems, refutations, theorems
 from .algebra import CLAIMS, Claim, Size
 from .records import Certificate, Record, WorstCase, to_json
@@ -39,7 +39,7 @@ def certificates(size: Size = "small", only: Iterable[str] | None = None) -> lis
 
     >>> certificates("medium")
     Traceback (most recent call last):
-    coldtheory.errors.ColdError: unknown size 'medium'; known: small, full
+    coldtheory.ground.errors.ColdError: unknown size 'medium'; known: small, full
     """
     return [record for id in chosen_ids(only) for record in run_certificate(id, size)]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from ..errors import ColdError
+from ..ground.errors import ColdError
 from .records import Certificate, need
 from .terms import Goal, Maximum, Values
 

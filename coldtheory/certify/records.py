@@ -10,7 +10,7 @@ from fractions import Fraction
 from types import ModuleType
 from typing import Any
 
-from ..errors import ColdError
+from ..ground.errors import ColdError
 
 HINT = "pip install 'cold-continual[certify]'"
 RELATIVE = 1e-6  #: the relative gap up to which two numbers of a semidefinite programme count as equal

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..errors import ColdError
+from ..ground.errors import ColdError
 from .records import WorstCase, close, need
 
 Size = Literal["small", "full"]

@@ -14,10 +14,10 @@ from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
-from ..errors import ColdError
-from ..provenance import provenance
+from ..ground.command_line import JsonOption
+from ..ground.errors import ColdError
+from ..ground.provenance import provenance
 from ..report.outcomes import Outcomes, code_digest, place, store_outcomes
-from .options import JsonOption
 
 if TYPE_CHECKING:
     from paper_checks.base import Claim, Outcome

@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..errors import ColdError
 from ..figures import gallery, registry
 from ..figures.catalogue import Scale
 from ..figures.registry import Figure, Training
+from ..ground.errors import ColdError
 from .options import JsonOption, OutOption
 
 SCALE = Scale()

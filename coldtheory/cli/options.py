@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import numpy as np
 import typer
 
-from ..errors import ColdError
+from ..ground.errors import ColdError
 from ..sources import Source, load_source
 from ..tasks import REGIMES
 

@@ -49,9 +49,9 @@ def replay(
 
 
 def draw_instance(again: Rerun, path: Path) -> None:
-    from ..plots import instance as picture  # noqa: PLC0415  (matplotlib is slow to load)
-    from ..plots import style  # noqa: PLC0415
-    from ..store import write_atomically  # noqa: PLC0415
+    from ..figures.draw import instance as picture  # noqa: PLC0415  (matplotlib is slow to load)
+    from ..figures.draw import style  # noqa: PLC0415
+    from ..ground.files import write_atomically  # noqa: PLC0415
 
     bounds = [again.stored] if again.other is None else [again.stored, again.other]
     prime = again.instance.options.get("delta_prime")

@@ -11,12 +11,12 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from ..errors import ColdError
+from ..ground.errors import ColdError
+from ..ground.files import write_atomically
 from ..report import Outcomes, build_report, make_server, read_outcomes, run_checks, store_outcomes
 from ..report.claims import verdicts_of
 from ..report.outcomes import FAILED, place
 from ..report.server import address_of
-from ..store import write_atomically
 from . import options as o
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..errors import ColdError, unknown_name
+from ..ground.errors import ColdError, unknown_name
 from ..rows import CONFIG_KEYS, MEASURED_KEYS
 from ..store import read_rows, row_files
 from .options import JsonOption, OutOption

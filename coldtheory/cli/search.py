@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
-from ..errors import ColdError
+from ..ground.errors import ColdError
 from ..search import Found, Plan, Progress, plan_for, save_instance, search
 from ..search.instance import form_that_holds, in_form
 from ..search.plans import check_form, first_form

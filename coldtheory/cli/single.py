@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..errors import ColdError, DivergenceWarning
-from ..provenance import provenance
+from ..ground.errors import ColdError, DivergenceWarning
+from ..ground.files import write_atomically
+from ..ground.provenance import provenance
 from ..rows import MEASURED_KEYS, measured, plain
-from ..simulate import Run, divergence_message, simulate
-from ..store import write_atomically
+from ..simulation import Run, divergence_message, simulate
 from . import options as o
 
 

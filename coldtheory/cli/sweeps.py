@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from ..errors import ColdError
+from ..ground.errors import ColdError
 from ..store import Row
 from ..sweep import Axis, Method, Numbers, grid, run_cells
 from . import options as o

@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..ground.statistics import Spread
 from ..store import Row
-from ..summary import Mean, loglog_slope, mean_over_seeds, smallest_at
+from ..summary import loglog_slope, mean_over_seeds, smallest_at
 
 _TITLES = {"grad_before": "grad² before", "grad_after": "grad² after", "Qbar": "queue Q̄"}
 
@@ -68,7 +69,7 @@ def _fixed(row: Row, axis: str) -> str:
     return f"{numbers}, {row['reference']}/{row['weights']}" + (", exact" if row["solver"] == "exact" else "")
 
 
-def _mean_text(value: Mean) -> str:
+def _mean_text(value: Spread) -> str:
     if value.n == 0:
         return "–"
     return _short(value.mean) + (f"±{_short(value.se, digits=1)}" if value.n > 1 else "")

@@ -12,22 +12,17 @@ form that `holds` instead.
 
 from __future__ import annotations
 
-import sys
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..bounds import Bound, evaluate, follow
-from ..errors import ColdError, unknown_name
 from ..geometry import Ball
-from ..simulate import Run, simulate
+from ..ground.errors import ColdError, unknown_name
+from ..simulation import Run, simulate
 from ..tasks import Tasks, from_optima
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _FOLDER = Path(__file__).parent
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..parallel import Engine
+from ..ground.engines import Engine
 from ..sources import Source, load_source
 from ..sweep import Cell, Method, Numbers, grid
 from . import compute

@@ -15,7 +15,7 @@ from ..bounds import Bound, evaluate, facts_of
 from ..ideal import ideal_points, smallest_feasible_delta
 from ..prediction import predicted_grad_before
 from ..settings import Reference
-from ..simulate import simulate
+from ..simulation import simulate
 from ..tasks import REGIMES, from_optima, make_tasks
 from .table import Table
 

@@ -9,10 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from ..errors import ColdError
-from ..parallel import Engine
-from ..provenance import provenance
-from ..store import config_key, read_rows, write_atomically
+from ..ground.engines import Engine
+from ..ground.errors import ColdError
+from ..ground.files import config_key, write_atomically
+from ..ground.provenance import provenance
+from ..store import read_rows
 from ..sweep import ROW_SCHEMA, Cell, run_cells  # tables come from the same simulator as rows, and age with them
 from .table import Table, digest
 

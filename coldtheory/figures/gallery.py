@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from ..errors import ColdError, unknown_name
-from ..store import write_atomically
+from ..ground.errors import ColdError, unknown_name
+from ..ground.files import write_atomically
 from .datasets import Stored
 from .registry import Figure
 from .table import Table, difference, digest, joined
@@ -61,7 +61,7 @@ def complaint(figure: Figure, results: Path) -> str:
 
 def write_figure(figure: Figure, results: Path, gallery: Path, formats: Sequence[str] = ("png", "pdf")) -> list[Path]:
     """Draw one figure from stored data; the same data give the same bytes."""
-    from ..plots.style import picture_bytes  # noqa: PLC0415  (matplotlib is slow to import)
+    from .draw.style import picture_bytes  # noqa: PLC0415  (matplotlib is slow to import)
 
     stored = figure.load(results)
     tables = {name: one.table for name, one in stored.items()}

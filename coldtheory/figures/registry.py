@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ..errors import unknown_name
+from ..ground.errors import unknown_name
 from .catalogue import Scale, datasets
 from .datasets import Dataset, State, Stored
 from .table import Table
@@ -54,7 +54,7 @@ class Figure:
     def picture(self, tables: Mapping[str, Table]) -> Picture:
         module, function = self.draw.split(":")
         draw = getattr(importlib.import_module(module), function)
-        style = importlib.import_module("coldtheory.plots.style")
+        style = importlib.import_module("coldtheory.figures.draw.style")
         with style.styled():
             drawn: Picture = draw(tables)
             style.settle(drawn)
@@ -154,7 +154,16 @@ def figures(scale: Scale | None = None, training: Training | None = None) -> tup
     """All figures: theory first, then training."""
     known = datasets(scale)
     theory = [
-        Figure(id_, label, title, sentence, "theory", tuple(known[n] for n in names), f"coldtheory.plots.{draw}", other)
+        Figure(
+            id_,
+            label,
+            title,
+            sentence,
+            "theory",
+            tuple(known[n] for n in names),
+            f"coldtheory.figures.draw.{draw}",
+            other,
+        )
         for id_, label, title, sentence, names, draw, other in _THEORY
     ]
     return (*theory, *_training(training or Training()))

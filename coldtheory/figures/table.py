@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ColdError
+from ..ground.errors import ColdError
 
 _DIGITS = 8  # a picture shows three; eight let a recomputation be compared
 

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ColdError
+from ..ground.errors import ColdError
 from ..quadratics import Array
 
 

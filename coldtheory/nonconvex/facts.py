@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..bounds.comparators import Comparators
 from ..bounds.facts import Facts, Reading
 from ..bounds.run_facts import reference_values
-from ..errors import ColdError
+from ..ground.errors import ColdError
 from ..quadratics import Array
 from .cosines import Cosines
 from .sets import Points, Region

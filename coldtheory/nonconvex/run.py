@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ColdError
+from ..ground.errors import ColdError
 from ..quadratics import Array
 from .cosines import Cosines
 from .facts import CosineFacts, Trace
@@ -41,7 +41,7 @@ def descend(
     weights: str = "mean",
 ) -> CosineFacts:
     """J = `steps` gradient steps of size eta on DPP_t for every task; W is the smallest box around all iterates and
-    centres. Numbers may be one or (R,) a run; the conventions are those of `coldtheory.simulate`."""
+    centres. Numbers may be one or (R,) a run; the conventions are those of `coldtheory.simulation`."""
     hat = phi if hat is None else hat
     rule = _rule(phi, V, delta, reference, weights)
     size = np.broadcast_to(np.asarray(eta, dtype=np.float64), (phi.R,))

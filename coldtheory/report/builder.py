@@ -14,8 +14,8 @@ from typing import Any
 
 from .. import __version__
 from ..bounds import STATEMENTS
-from ..errors import ColdError
-from ..provenance import provenance
+from ..ground.errors import ColdError
+from ..ground.provenance import provenance
 from ..store import read_rows, row_files
 from . import claims as c
 from .gallery import figure_cards

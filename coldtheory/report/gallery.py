@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from ..errors import ColdError
+from ..ground.errors import ColdError
 from .mathml import typeset
 
 BUDGET = 5_000_000  # bytes of all pictures; base64 makes a third more of it

@@ -14,9 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import ColdError
-from ..provenance import provenance
-from ..store import write_atomically
+from ..ground.errors import ColdError
+from ..ground.files import write_atomically
+from ..ground.provenance import provenance
 
 Row = dict[str, Any]
 

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from ..errors import ColdError
+from ..ground.errors import ColdError
 
 HOST = "127.0.0.1"
 _PATHS = ("/", "/index.html", "/report.html")

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, differential_evolution
 
 from ..bounds import Bound
-from ..errors import ColdError, unknown_name
+from ..ground.errors import ColdError, unknown_name
 from ..quadratics import Array
 from .instance import Confirmed, confirm, in_few_digits, plain_of
 from .plans import Plan, check_form, first_form, plan_for

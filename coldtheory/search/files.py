@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..provenance import provenance
-from ..store import write_atomically
+from ..ground.files import write_atomically
+from ..ground.provenance import provenance
 from .driver import Found
 from .instance import form_that_holds
 

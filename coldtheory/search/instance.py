@@ -15,7 +15,7 @@ from typing import Any
 
 from ..bounds import STATEMENTS, Bound
 from ..counterexamples import Counterexample, replay
-from ..errors import ColdError, DivergenceWarning
+from ..ground.errors import ColdError, DivergenceWarning
 from ..tasks import from_optima
 from .plans import Plan
 from .population import scores, step_sizes, tasks_of, tightness

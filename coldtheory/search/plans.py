@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from ..bounds import STATEMENTS
-from ..errors import ColdError, unknown_name
+from ..ground.errors import ColdError, unknown_name
 from ..settings import Reference, Solver, Weights
 
 Hessians = Literal["identity", "scalar", "psd"]

@@ -13,7 +13,7 @@ from .._batch import MEASURED, _first_state, _world, step
 from ..bounds import Bound, evaluate
 from ..quadratics import Array
 from ..settings import Settings
-from ..simulate import Run
+from ..simulation import Run
 from ..tasks import Tasks, from_optima
 from .plans import Plan
 from .space import Candidates

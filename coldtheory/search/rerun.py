@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,15 +14,10 @@ from typing import Any
 from .. import counterexamples
 from ..bounds import Bound
 from ..counterexamples import Counterexample, load_counterexample, replay
-from ..errors import ColdError, DivergenceWarning
-from ..simulate import Run
+from ..ground.errors import ColdError, DivergenceWarning
+from ..simulation import Run
 from ..tolerance import RTOL
 from .plans import check_form
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,148 @@
+"""What the commands of both programs share: how they load, how they fail, and how their texts become values.
+
+A program is a table of commands, each with the module that has it. A module is loaded when its command is called (all
+of them for --help), so that a command starts without what the others need. Further commands come from entry points:
+a package that declares
+
+    [project.entry-points."coldtheory.commands"]
+    hello = "my_package.cli:hello"
+
+adds `coldtheory hello`; the object is the command's function, or a `typer.Typer` for a command with parts.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from importlib import metadata
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from typer.core import TyperGroup
+from typer.main import get_group
+
+from .errors import ColdError
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and nothing else on stdout.")]
+
+
+def complain(message: str) -> None:
+    """One line on stderr."""
+    Console(stderr=True, highlight=False).print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
+
+
+def program(modules: Mapping[str, str], group: str) -> typer.Typer:
+    """An app of these commands (name -> module) and of those that entry points of the group add.
+
+    A module has a function `add_to(app)` that adds its commands, or an `app` of its own, a command with parts.
+    """
+
+    class Commands(TyperGroup):
+        def list_commands(self, ctx: Any) -> list[str]:
+            return [*modules, *(name for name in _further(group) if name not in modules)]
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            # for a name that is none, all are loaded: one of them is suggested
+            wanted = [cmd_name] if cmd_name in self.list_commands(ctx) else self.list_commands(ctx)
+            for name in wanted:
+                if name not in self.commands:
+                    self.commands.update(_added(modules[name], name) if name in modules else _plugged(group, name))
+            return super().get_command(ctx, cmd_name)
+
+        def invoke(self, ctx: Any) -> Any:
+            try:
+                return super().invoke(ctx)
+            except ColdError as error:
+                complain(str(error))
+                raise typer.Exit(2) from None
+
+    return typer.Typer(
+        cls=Commands,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+def run_program(app: typer.Typer) -> None:
+    """Run an app as a script does."""
+    try:
+        app()
+    except BrokenPipeError:  # the reader of a pipe (head, less) has gone
+        sys.stderr.close()
+        raise SystemExit(0) from None
+
+
+@lru_cache(maxsize=8)
+def _further(group: str) -> dict[str, metadata.EntryPoint]:
+    return {entry.name: entry for entry in metadata.entry_points(group=group)}
+
+
+def _added(module: str, name: str) -> dict[str, Any]:
+    loaded, part = importlib.import_module(module), typer.Typer(rich_markup_mode="rich")
+    if hasattr(loaded, "add_to"):
+        loaded.add_to(part)
+    else:
+        part.add_typer(loaded.app, name=name)
+    return dict(get_group(part).commands)
+
+
+def _plugged(group: str, name: str) -> dict[str, Any]:
+    entry, part = _further(group)[name], typer.Typer(rich_markup_mode="rich")
+    try:
+        loaded: typer.Typer | Callable[..., Any] = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise ColdError(
+            f"the command {name} of {entry.value} cannot be loaded: {error}; reinstall its package"
+        ) from None
+    if isinstance(loaded, typer.Typer):
+        part.add_typer(loaded, name=name)
+    else:
+        part.command(name)(loaded)
+    return dict(get_group(part).commands)
+
+
+def words_of(text: str) -> list[str]:
+    """Values by commas, each once, in their order.
+
+    >>> words_of("er, cold,er")
+    ['er', 'cold']
+    """
+    return list(dict.fromkeys(word.strip() for word in text.split(",")))
+
+
+def seeds_of(text: str) -> list[int]:
+    """Whole numbers by commas, and ranges of them with both ends.
+
+    >>> seeds_of("6,7,8"), seeds_of("0-3,8")
+    ([6, 7, 8], [0, 1, 2, 3, 8])
+    """
+    found: list[int] = []
+    for word in words_of(text):
+        first, dash, last = word.partition("-")
+        ends = [first, last if dash else first]
+        if not all(end.isdecimal() for end in ends) or int(ends[0]) > int(ends[1]):
+            raise ColdError(f"--seeds takes whole numbers by commas, such as 6,7,8 or 0-8, got {text!r}")
+        found += range(int(ends[0]), int(ends[1]) + 1)
+    return list(dict.fromkeys(found))
+
+
+def named_value(word: str) -> tuple[str, Any]:
+    """NAME=VALUE: the name, and the value as JSON or else as a bare word.
+
+    >>> named_value("passes=3"), named_value("form=mini-batch")
+    (('passes', 3), ('form', 'mini-batch'))
+    """
+    name, equals, text = word.partition("=")
+    if not equals or not name:
+        raise ColdError(f"cannot read {word!r}: give NAME=VALUE")
+    try:
+        return name, json.loads(text)
+    except json.JSONDecodeError:
+        return name, text

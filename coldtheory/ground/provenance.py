@@ -1,0 +1,54 @@
+"""Where a number comes from: versions, commit, time. Every file on disk carries this."""
+
+from __future__ import annotations
+
+import datetime as dt
+import platform
+import subprocess
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+_CODE = ("coldtheory", "cold", "paper_checks")  # rows and pictures are no code
+_PACKAGES = ("cold-continual", "numpy", "scipy")
+
+
+def provenance() -> dict[str, Any]:
+    """Versions, the project's commit (None outside a checkout) and the time in UTC, as plain JSON."""
+    return {
+        **_code(),
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "machine": f"{platform.system()} {platform.machine()}",
+        "time": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def same_origin(left: dict[str, Any], right: dict[str, Any]) -> bool:
+    """Whether two provenances differ in nothing but the time."""
+    return {**left, "time": None} == {**right, "time": None}
+
+
+@lru_cache(maxsize=1)
+def _code() -> dict[str, Any]:
+    """The commit of the checkout that this very file belongs to, and whether the code there has local changes."""
+    here = Path(__file__).resolve()
+    root = here.parents[2]
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True, timeout=10)
+        return done.stdout.strip()
+
+    try:
+        git("ls-files", "--error-unmatch", str(here.relative_to(root)))
+        return {"commit": git("rev-parse", "HEAD"), "changed": bool(git("status", "--porcelain", "--", *_CODE))}
+    except (OSError, subprocess.SubprocessError):
+        return {"commit": None, "changed": None}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,37 @@
+"""What the paper prints: its numbers (paper_tables.toml) and short facts of its text (paper_facts.toml)."""
+
+from .reader import (
+    Complexity,
+    Dataset,
+    Fact,
+    Hyperparameters,
+    Paper,
+    PrintedResult,
+    ResultsTable,
+    Statement,
+    fact,
+    facts,
+    load_paper,
+    paper,
+    read_toml,
+    statements,
+    using,
+)
+
+__all__ = [
+    "Complexity",
+    "Dataset",
+    "Fact",
+    "Hyperparameters",
+    "Paper",
+    "PrintedResult",
+    "ResultsTable",
+    "Statement",
+    "fact",
+    "facts",
+    "load_paper",
+    "paper",
+    "read_toml",
+    "statements",
+    "using",
+]

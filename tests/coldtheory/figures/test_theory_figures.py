@@ -1,0 +1,243 @@
+"""Every theory figure: drawn from stored tables, the same bytes twice, with its origin, and without simulating."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from coldtheory.figures import gallery, registry
+from coldtheory.figures.draw import style
+from coldtheory.figures.table import Table, split
+from coldtheory.report.gallery import read_captions
+from tests.coldtheory.figures.looks import legends_over_data, notes_over_neighbours, outside, smallest_type, unlabelled
+
+IDS = [figure.id for figure in registry.figures() if figure.kind == "theory"]
+COMMITTED = Path(__file__).parents[3] / "figures"
+
+
+@pytest.fixture
+def writable(stored, tmp_path):
+    """A copy of the stored results that a test may spoil."""
+    return Path(shutil.copytree(stored, tmp_path / "results"))
+
+
+@pytest.fixture(scope="module")
+def drawn(stored, small, tmp_path_factory):
+    """The whole small gallery, drawn once."""
+    folder = tmp_path_factory.mktemp("drawn")
+    known = registry.figures(small)
+    for figure in known:
+        if figure.kind == "theory":
+            gallery.write_figure(figure, stored, folder)
+    gallery.write_readme(known, folder)
+    return folder
+
+
+@pytest.mark.parametrize("id_", IDS)
+def test_files_and_origin(drawn, id_):
+    assert (drawn / f"{id_}.png").read_bytes().startswith(b"\x89PNG")
+    assert (drawn / f"{id_}.pdf").read_bytes().startswith(b"%PDF")
+    assert len(Table.from_csv((drawn / f"{id_}.csv").read_text())) > 0
+    about = json.loads((drawn / f"{id_}.json").read_text())
+    assert about["figure"] == id_
+    for name, data in about["data"].items():
+        assert data["config"]
+        assert {"commit", "python", "packages", "time"} <= set(data["provenance"][0])
+        assert about["seeds"][name] in ([0, 1], [0], [])
+    assert {"matplotlib", "seaborn"} <= set(about["drawn_with"])
+
+
+def test_plotting_simulates_nothing_and_gives_the_same_bytes(call, stored, drawn, tmp_path, no_simulation):
+    done = call("plot", "all", "--out", stored, "--to", tmp_path, "--format", "png", "--json")
+    assert done.exit_code == 0, done.output
+    assert [entry["id"] for entry in json.loads(done.stdout)["drawn"]] == IDS
+    for path in sorted(tmp_path.iterdir()):
+        assert path.read_bytes() == (drawn / path.name).read_bytes(), path.name
+
+
+def test_same_pdf_twice(call, stored, drawn, tmp_path):
+    assert call("plot", "tradeoff", "--out", stored, "--to", tmp_path, "--format", "pdf").exit_code == 0
+    assert (tmp_path / "tradeoff.pdf").read_bytes() == (drawn / "tradeoff.pdf").read_bytes()
+
+
+def test_readme_as_the_report_reads_it(drawn):
+    captions = read_captions(drawn / "README.md")
+    known = {figure.id: figure for figure in registry.figures()}
+    assert list(captions) == [f"{id_}.png" for id_ in IDS]
+    for id_ in IDS:
+        caption = captions[f"{id_}.png"]
+        assert caption.command == f"coldtheory plot {id_} --run"
+        assert caption.title.startswith(known[id_].title)
+        assert " ".join(known[id_].sentence.split())[:60] in caption.text
+
+
+def test_missing_data_names_the_command(call, tmp_path, no_simulation):
+    done = call("plot", "eta", "--out", tmp_path / "none", "--to", tmp_path)
+    assert done.exit_code == 2
+    assert "no data 'sweep_eta'" in done.stderr
+    assert "make it with: coldtheory plot eta --run" in done.stderr
+    everything = call("plot", "all", "--out", tmp_path / "none", "--to", tmp_path)
+    assert everything.exit_code == 2
+    assert "coldtheory plot all --run" in everything.stderr
+
+
+def test_run_makes_what_is_missing(call, tmp_path):
+    done = call(
+        "plot", "picture", "--run", "--out", tmp_path / "made", "--to", tmp_path / "pictures", "--format", "png"
+    )
+    assert done.exit_code == 0, done.output
+    assert sorted(path.name for path in (tmp_path / "pictures").iterdir()) == [
+        "picture.csv",
+        "picture.json",
+        "picture.png",
+    ]
+    again = call("plot", "picture", "--out", tmp_path / "made", "--to", tmp_path / "pictures")
+    assert again.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda about: {**about, "version": 0, "key": "x"}, "it is of version 0."),
+        (lambda about: {**about, "key": "x", "config": {**about["config"], "T": 9}}, "made with another T"),
+        (lambda about: {**about, "sha256": "x"}, "changed after it was made"),
+        (lambda about: {**about, "format": "coldtheory-data/0"}, "not of the format"),
+    ],
+)
+def test_stale_tables(call, writable, tmp_path, no_simulation, spoil, words):
+    path = writable / "data" / "trajectory.json"
+    path.write_text(json.dumps(spoil(json.loads(path.read_text()))))
+    done = call("plot", "trajectory", "--out", writable, "--to", tmp_path)
+    assert done.exit_code == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert words in done.stderr
+    assert "make it anew with: coldtheory plot" in done.stderr
+    listed = {entry["id"]: entry["state"] for entry in json.loads(call("figures", "--out", writable, "--json").stdout)}
+    assert (listed["trajectory"], listed["tradeoff"]) == ("stale", "present")
+
+
+def test_all_says_what_is_stale_and_draws_the_rest(call, writable, tmp_path, no_simulation):
+    for path in writable.glob("data/*.json"):
+        if path.stem == "trajectory":
+            path.write_text("{}")
+        elif path.stem != "picture":
+            path.unlink()
+    done = call("plot", "all", "--out", writable, "--to", tmp_path / "to", "--format", "png")
+    assert done.exit_code == 0
+    assert "trajectory: the data 'trajectory'" in done.stderr
+    assert "no data for" in done.stderr
+    assert "picture: " in done.stdout
+    drawn = {path.stem for path in (tmp_path / "to").glob("*.png")}
+    assert "picture" in drawn
+    assert drawn.isdisjoint({"trajectory", "bounds"})
+
+
+def test_stale_table_is_made_anew(call, writable, tmp_path):
+    path = writable / "data" / "picture.json"
+    path.write_text("{")
+    assert call("plot", "picture", "--out", writable, "--to", tmp_path).exit_code == 2
+    assert call("plot", "picture", "--run", "--out", writable, "--to", tmp_path).exit_code == 0
+    assert json.loads(path.read_text())["name"] == "picture"
+
+
+def test_rows_of_another_schema(call, writable, tmp_path):
+    for path in writable.glob("*.json"):
+        content = json.loads(path.read_text())
+        for row in content["rows"]:
+            row |= {"schema": 0, "key": "old " + row["key"]}
+        path.write_text(json.dumps(content))
+    done = call("plot", "tradeoff", "--out", writable, "--to", tmp_path)
+    assert done.exit_code == 2
+    assert "another version (its rows have another schema" in done.stderr
+    assert "coldtheory sweep-V --regime all" in done.stderr
+    assert (
+        call("plot", "tradeoff", "--run", "--out", writable, "--to", tmp_path).exit_code == 0
+    )  # old rows stay, unused
+
+
+def test_damaged_rows(call, writable, tmp_path):
+    for path in writable.glob("*.json"):
+        path.write_text(path.read_text()[:-20])
+    done = call("plot", "tradeoff", "--out", writable, "--to", tmp_path)
+    assert done.exit_code == 2
+    assert "is damaged" in done.stderr
+    assert "results rm" in done.stderr
+
+
+def test_bad_input(call, stored, tmp_path):
+    done = call("plot", "gradeint", "--out", stored, "--to", tmp_path)
+    assert done.exit_code == 2
+    assert "unknown figure 'gradeint'; did you mean gradient" in done.stderr
+    done = call("plot", "picture", "--out", stored, "--to", tmp_path, "--format", "jpeg")
+    assert done.exit_code == 2
+    assert "unknown format 'jpeg'" in done.stderr
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below", "/proc/nowhere"):
+        done = call("plot", "picture", "--out", stored, "--to", folder)
+        assert done.exit_code == 2
+        assert len(done.stderr.strip().splitlines()) == 1
+        assert "--to" in done.stderr
+        assert "Traceback" not in done.output
+
+
+def test_check_tells_what_no_longer_matches(call, drawn, tmp_path):
+    folder = Path(shutil.copytree(drawn, tmp_path / "gallery"))
+    done = call("plot", "all", "--check", "--to", folder, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == dict.fromkeys(IDS)
+
+    csv, about = folder / "picture.csv", folder / "picture.json"
+    lines = csv.read_text().splitlines()
+    lines[-1] = lines[-1].replace(lines[-1].split(",")[3], "7.5", 1)
+    csv.write_text("\n".join(lines) + "\n")
+    words = call("plot", "picture", "--check", "--to", folder)
+    assert words.exit_code == 1
+    assert "picture: picture.csv was changed since it was drawn" in words.stdout
+
+    record = json.loads(about.read_text())
+    record["csv_sha256"] = gallery.digest(csv.read_bytes())
+    about.write_text(json.dumps(record))
+    numbers = call("plot", "picture", "--check", "--to", folder)
+    assert numbers.exit_code == 1
+    assert "the code now gives other numbers: y in row" in numbers.stdout
+
+    record["data"]["picture"]["key"] = "other"
+    about.write_text(json.dumps(record))
+    (folder / "tradeoff.png").unlink()
+    done = call("plot", "all", "--check", "--to", folder, "--json")
+    assert done.exit_code == 1
+    found = {id_: problem for id_, problem in json.loads(done.stdout).items() if problem}
+    assert found == {
+        "picture": "the code now asks for other data: picture", "tradeoff": "not drawn: no tradeoff.png",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("id_", IDS)
+def test_committed_pictures_belong_to_this_code(id_):
+    """Without computing anything: their files are whole and their tables are the ones that the code asks for."""
+    found = gallery.check([registry.find(id_, registry.figures())], COMMITTED, recompute=False)
+    assert found == {id_: None}
+
+
+@pytest.mark.parametrize("id_", IDS)
+def test_how_the_committed_pictures_look(id_):
+    """Redrawn from the committed CSV: sizes, labels, and nothing over the data."""
+    figure = registry.find(id_, registry.figures())
+    table = Table.from_csv((COMMITTED / f"{id_}.csv").read_text())
+    picture = figure.picture(split(table, [data.name for data in figure.data]))
+    with style.styled():
+        assert picture.get_figwidth() in (style.COLUMN, style.PAGE)
+        assert unlabelled(picture) == []
+        assert legends_over_data(picture) == []
+        assert outside(picture) == []
+        assert notes_over_neighbours(picture) == []
+        assert smallest_type(picture) >= 5.5
+
+
+def test_the_gallery_stays_small():
+    """Pictures and their data can be under version control: less than 0.4 MB each on average."""
+    total = sum(path.stat().st_size for path in COMMITTED.iterdir())
+    assert total < 400_000 * len(list(COMMITTED.glob("*.png")))

@@ -1,0 +1,248 @@
+"""The page as a file: self-contained, small, quick to write, honest about where its verdicts come from."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from coldtheory import make_tasks
+from coldtheory.ground.errors import ColdError
+from coldtheory.report import Outcomes, build_report, gallery, read_outcomes, run_checks, store_outcomes
+from coldtheory.report import outcomes as stored
+from coldtheory.report.builder import as_script_json
+from coldtheory.report.mathml import formula, paragraphs, typeset
+from coldtheory.report.streams import parts
+from paper_checks import base
+from tests.calls import calls_of
+from tests.coldtheory.report.pixel import PICTURE
+
+VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+
+
+class Nesting(HTMLParser):
+    """Whether every element is closed where it should be, and which ids and links there are."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.links, self.sources = [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        about = dict(attrs)
+        self.ids += [about["id"]] if "id" in about else []
+        self.links += [about["href"]] if "href" in about else []
+        self.sources += [about["src"]] if "src" in about else []
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def html(page):
+    return page.read_text(encoding="utf-8")
+
+
+def test_it_is_well_formed_and_links_only_to_itself(html):
+    parser = Nesting()
+    parser.feed(html)
+    assert parser.open == []
+    assert len(parser.ids) == len(set(parser.ids))
+    assert {link[1:] for link in parser.links if link.startswith("#")} <= set(parser.ids)
+    assert all(link.startswith(("#", "data:")) for link in parser.links)
+    assert all(source.startswith("data:image/png;base64,") for source in parser.sources)
+    assert not re.search(r"https?://", html)
+    assert "$" not in re.sub(r"<script.*?</script>", "", html, flags=re.S)  # no placeholder, no raw formula, is left
+
+
+def test_it_is_little_work_to_write(outcomes, tmp_path):
+    """It is written from what is stored: nothing is checked or simulated again."""
+    build_report(outcomes, results=tmp_path, figures=None)  # imports, and what is kept
+    assert calls_of(lambda: build_report(outcomes, results=tmp_path, figures=None)) < 2_000_000  # about two seconds
+
+
+def test_every_claim_has_its_statement_and_explanation(html, outcomes):
+    for row in outcomes.rows:
+        assert f'id="claim-{row["id"]}"' in html
+        assert typeset(row["statement"]) in html
+        assert paragraphs(row["explain"]) in html
+
+
+def test_text_from_a_check_cannot_become_markup(outcomes, tmp_path):
+    evil = "</script><script>alert(1)</script><b>&\"'"
+    names = ("id", "evidence", "verdict", "label", "section", "statement", "explain")
+    row = outcomes.rows[0] | dict.fromkeys(names, evil)
+    html = build_report(Outcomes((row,), None, None), results=tmp_path, figures=None)
+    assert "alert(1)</script>" not in html
+    assert "<script>alert" not in html
+    assert as_script_json({"a": "</script>&"}) == '{"a":"\\u003c/script\\u003e\\u0026"}'
+
+
+def test_the_page_says_when_and_by_what_its_verdicts_were_found(outcomes, tmp_path):
+    origin = outcomes.origin | {"time": "2001-02-03T04:05:06+00:00", "commit": "abcdef0123456789", "changed": True}
+
+    def shown(**change):
+        return build_report(replace(outcomes, origin=origin, **change), results=tmp_path, figures=None)
+
+    fresh = shown()
+    assert "2001-02-03 04:05:06 UTC, commit <code>abcdef0123</code> with local changes" in fresh
+    assert "has changed since" not in fresh
+    assert "The code has changed since" in shown(code="another")
+    assert "does not tell whether the code has changed" in shown(code=None)
+    assert "2 claims of this version are not among them" in shown(missing=("a", "b"))
+    assert "time and commit not recorded" in build_report(
+        replace(outcomes, origin=None), results=tmp_path, figures=None
+    )
+
+
+def test_outcomes_survive_storage(outcomes, tmp_path, monkeypatch):
+    path = stored.place(tmp_path)
+    store_outcomes(outcomes, path)
+    assert read_outcomes(path) == outcomes
+    assert read_outcomes(path).current
+    monkeypatch.setattr(stored, "code_digest", lambda: "another")
+    assert read_outcomes(path).current is False
+
+
+def test_what_check_prints_can_be_shown(tmp_path):
+    (claim,) = base.find_claims("toy-one-step")
+    path = tmp_path / "outcomes.json"
+    path.write_text(json.dumps([base.run_claim(claim).as_json()]))
+    found = read_outcomes(path)
+    assert found.rows[0]["explain"] == claim.explain
+    assert found.origin is None
+    assert found.current is None
+    assert len(found.missing) == len(base.all_claims()) - 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", "{}", "3", '["a"]', '[{"id": "a"}]', '{"format": "coldtheory-outcomes/0", "outcomes": []}',
+     '{"format": "coldtheory-outcomes/1", "provenance": 3, "outcomes": [{"id": "", "verdict": "", "evidence": ""}]}'],
+)  # fmt: skip
+def test_a_damaged_outcome_file_is_one_clear_line(content, tmp_path):
+    path = tmp_path / "outcomes.json"
+    path.write_text(content)
+    with pytest.raises(ColdError, match=r"outcomes\.json .*; make it anew with 'coldtheory report --check'$"):
+        read_outcomes(path)
+
+
+def test_a_check_that_breaks_is_a_row_that_says_so(monkeypatch):
+    (claim,) = base.find_claims("toy-one-step")
+
+    def breaks():
+        raise ZeroDivisionError("by nothing")
+
+    broken = replace(claim, id="broken", check=breaks)
+    monkeypatch.setattr(base, "all_claims", lambda: (claim, broken))
+    told = []
+    found = run_checks(lambda done, count: told.append((done, count)))
+    assert [row["verdict"] for row in found.rows] == ["holds", "check failed"]
+    assert found.rows[1]["evidence"] == "ZeroDivisionError: by nothing"
+    assert told == [(0, 2), (1, 2)]
+    assert found.current
+    assert found.origin["packages"]["numpy"] == np.__version__
+
+
+@pytest.mark.parametrize("T", [1, 7, 150])
+@pytest.mark.parametrize("regime", ["low", "high", "conflict"])
+def test_the_streams_of_the_page_are_those_of_the_library(regime, T):
+    fixed, slope = parts(regime, 1)
+    tasks = fixed[:T] + (np.arange(1, T + 1) / T)[:, None] * slope
+    assert np.abs(tasks - make_tasks(regime, 1, T=T).phi.optima).max() <= 1e-15
+
+
+def test_large_pictures_are_scaled_down_until_they_fit(monkeypatch):
+    monkeypatch.setattr(gallery, "_WIDTHS", (90, 45))
+    noise = np.random.default_rng(0).integers(0, 256, (60, 90, 3), dtype=np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(noise).save(buffer, "PNG")
+    pictures = [buffer.getvalue()] * 2  # 16 kB each; a byte a pixel and a palette 6 kB, a quarter of the pixels 2 kB
+    assert gallery.fitting(pictures) == pictures
+    for budget, size in ((13_000, (90, 60)), (5_000, (45, 30))):
+        small = gallery.fitting(pictures, budget)
+        assert sum(map(len, small)) <= budget
+        with Image.open(io.BytesIO(small[0])) as picture:
+            assert picture.size == size
+    with pytest.raises(ColdError, match="MB even when scaled down"):
+        gallery.fitting(pictures, 1000)
+
+
+def test_figures_come_with_title_sentence_and_command(tmp_path, outcomes):
+    (tmp_path / "one.png").write_bytes(PICTURE)
+    (tmp_path / "two.png").write_bytes(PICTURE)
+    (tmp_path / "README.md").write_text(
+        "# Figures\n\nSome words.\n\n## Two <b>\n\nIt shows V & Q_k.\n\n![Two](two.png)\n\n"
+        "`coldtheory plot two --run` · [PDF](two.pdf), [CSV](two.csv)\n"
+    )
+    caption = gallery.read_captions(tmp_path / "README.md")["two.png"]
+    assert (caption.title, caption.text, caption.command) == ("Two", "It shows V & Q_k.", "coldtheory plot two --run")
+    html = build_report(outcomes, results=tmp_path, figures=tmp_path)
+    assert html.index('id="figure-two"') < html.index('id="figure-one"')
+    assert "<code>coldtheory plot two --run</code>" in html
+
+
+def test_what_is_no_picture_is_one_clear_line(tmp_path, outcomes):
+    (tmp_path / "one.png").write_bytes(b"x" * 6_000_000)
+    with pytest.raises(ColdError, match="cannot read the figures in"):
+        build_report(outcomes, results=tmp_path, figures=tmp_path)
+
+
+def test_no_formula_keeps_a_command_of_its_source(html):
+    formulas = re.findall(r"<math.*?</math>", html, flags=re.S)
+    assert len(formulas) > 500
+    assert [formula for formula in formulas if "\\" in formula] == []
+
+
+def test_typesetting():
+    assert typeset("as V grows").count("<math") == 1
+    assert typeset("a vase, the sum of all, maximum T_").count("<math") == 0
+    assert typeset("Phi_t(w*_t) <= sum_{k<t} beta_k").count("<math") == 4
+    assert "≤" in typeset("a <= b")
+    assert typeset("x < y & z") == "x &lt; y &amp; z"
+    assert "&#x02207;" in typeset("grad hatPhi_k")
+    assert (
+        typeset("see thm:queue_stability and `code_x`")
+        == "see <code>thm:queue_stability</code> and <code>code_x</code>"
+    )
+    assert formula(r"\frac{") == '<code class="latex">\\frac{</code>'
+
+
+def test_the_page_is_part_of_the_installed_package():
+    """Every file that the builder reads is named in the package's data."""
+    import tomllib  # noqa: PLC0415
+
+    root = Path(__file__).parents[3]
+    patterns = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["coldtheory"]
+    listed = {path for pattern in patterns for path in (root / "coldtheory").glob(pattern)}
+    files = {path for path in (root / "coldtheory" / "report").iterdir() if path.suffix in (".html", ".css", ".js")}
+    assert len(files) >= 11
+    assert files <= listed
+
+
+def test_what_the_runs_say_stands_in_a_list_below_the_picture(tmp_path):
+    (tmp_path / "README.md").write_text(
+        "# Figures\n\n## One\n\nA sentence.\n\n![One](one.png)\n\n`coldtheory plot one` · [PDF](one.pdf)\n\n"
+        "- “V helps.” **Agrees**: +1 [+0.5, +1.5] (3 seeds). `coldtheory check --only trend-one`\n"
+        "- “V hurts.” **Not settled**: a < b. `coldtheory check --only trend-two`\n"
+    )
+    caption = gallery.read_captions(tmp_path / "README.md")["one.png"]
+    assert (caption.text, caption.command) == ("A sentence.", "coldtheory plot one")
+    assert [point.split("**")[1] for point in caption.points] == ["Agrees", "Not settled"]
+    assert "coldtheory" not in "".join(caption.points)
+    (tmp_path / "one.png").write_bytes(PICTURE)
+    card = gallery.figure_cards(tmp_path)
+    assert card.count("<li>") == 2
+    assert "<strong>Not settled</strong>" in card
+    assert "a &lt; b" in card

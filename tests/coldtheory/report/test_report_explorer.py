@@ -1,0 +1,225 @@
+"""The page's own simulation against the Python simulator and bounds: gradients, queues, averages, bounds, pictures."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+from coldtheory import make_tasks, simulate
+from coldtheory.bounds import evaluate, facts_of
+from coldtheory.ground.errors import DivergenceWarning
+from tests.coldtheory.report.explorer_driver import choose, choose_settings, open_page, redraws, seen
+
+pytestmark = pytest.mark.needs("chromium")
+
+PAPER = {"V": 200.0, "eta": 4e-4, "delta": 4e-7, "steps": 3}
+SETTINGS = (
+    PAPER,
+    {"V": 50.0, "eta": 1e-4, "delta": 1e-2, "steps": 1},
+    {"V": 5.0, "eta": "auto", "delta": 1e-5, "steps": 5},
+    {"V": 1000.0, "eta": 1e-3, "delta": 1e-3, "steps": 10},
+    {"V": 3000.0, "eta": 9e-4, "delta": 4e-7, "steps": 1},  # diverges
+)
+STREAMS = (("low", 0, 40), ("high", 1, 150), ("high", 2, 7), ("conflict", 2, 60), ("conflict", 0, 2))
+RTOL = 1e-9
+
+
+@pytest.fixture(scope="module")
+def explorer(chrome, page):
+    open_page(chrome, page)
+    return chrome
+
+
+def python_run(s):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DivergenceWarning)
+        names = ("V", "eta", "delta", "steps", "reference", "weights")
+        return simulate(make_tasks(s["regime"], s["seed"], T=s["T"]), **{name: s[name] for name in names})
+
+
+def close(found, wanted, scale):
+    wanted = np.asarray(wanted)
+    found = np.asarray(found, dtype=float).reshape(wanted.shape)
+    assert np.abs(found - wanted).max() <= RTOL * scale
+
+
+def same_run(shown, run):
+    """All series and every queue, each within RTOL of its own largest entry (gradients: of the first ones)."""
+    largest = run.grad_sq_before.max()
+    close(shown["before"], run.grad_sq_before, largest)
+    close(shown["after"], run.grad_sq_after, largest)
+    close(shown["w"], run.w, np.abs(run.w).max())
+    for name, wanted in (("Q", run.Q), ("Qbar", run.Qbar), ("Delta", run.Delta), ("alpha", run.alpha), ("eta", run.eta),
+                         ("lyapunov", run.lyapunov)):  # fmt: skip
+        close(shown[name], wanted, np.abs(wanted).max())
+
+
+def same_bounds(shown, run):
+    facts = facts_of(run)
+    close(shown["r"], facts.r_models, facts.r_models)
+    close(shown["D"], facts.variation("trajectory").mean(), max(float(facts.variation("trajectory").mean()), 1e-300))
+    for bound in shown["list"]:
+        id_, form = bound["form"].split()
+        whole = evaluate(id_, form, facts)
+        assert (bound["missing"] is None) == bool(whole.applicable), (bound, dict(whole.assumptions))
+        if bound["missing"] is not None:
+            continue
+        lhs, rhs = float(whole.lhs.max()), float(whole.rhs.max())
+        if form == "a_priori":  # the page has no set W: r at the models, which is all that the proof needs
+            rhs = float(0.5 * facts.r_models**2 * (facts.T - 1))
+        close(bound["measured"], lhs, max(lhs, 1e-300))
+        close(bound["bound"], rhs, float(whole.scale.max()))
+
+
+@pytest.mark.parametrize("weights", ["mean", "sum", "none"])
+@pytest.mark.parametrize("reference", ["previous", "best"])
+@pytest.mark.parametrize(("regime", "seed", "T"), STREAMS)
+def test_the_page_simulates_what_python_simulates(explorer, regime, seed, T, reference, weights):
+    diverged = []
+    for numbers in SETTINGS:
+        s = {"regime": regime, "seed": seed, "T": T, "reference": reference, "weights": weights, **numbers}
+        choose_settings(explorer, s)
+        shown = seen(explorer)
+        assert {name: shown["state"][name] for name in ("regime", "seed", "T", "V")} == {
+            name: s[name] for name in ("regime", "seed", "T", "V")
+        }
+        run = python_run(s)
+        diverged.append(bool(run.diverged))
+        assert shown["run"]["diverged"] == diverged[-1]
+        if not run.diverged:
+            same_run(shown["run"], run)
+            same_bounds(shown["bounds"], run)
+    assert not all(diverged)
+
+
+@pytest.mark.parametrize("width", [360, 1400])
+def test_a_moved_slider_changes_the_plotted_numbers(chrome, page, width):
+    """Everything that is shown, read back from the page: numbers, the table, the curve and the heatmap's colours."""
+    open_page(chrome, page, width)
+    chrome.run("document.getElementById('numbers').open = true")
+    before = drawn(chrome)
+    choose(chrome, V=1.5)  # the slider is logarithmic: 10^1.5 with three digits
+    shown = seen(chrome)["state"]
+    assert shown["V"] == 31.6
+    run = python_run(shown)
+    now = drawn(chrome)
+    assert now["path"] != before["path"]
+    close(now["table"][:, 0], run.grad_sq_before, run.grad_sq_before.max())
+    close(now["table"][:, 1], run.grad_sq_after, run.grad_sq_before.max())
+    close(now["table"][:, 2], run.Qbar, run.Qbar.max())
+    close(now["numbers"], [run.avg_grad_before, run.avg_Qbar], 1.0)
+    points = np.array(re.findall(r"[ML]([\d.]+) ([\d.]+)", now["path"]), dtype=float)
+    assert on_one_line(points[:, 0], np.arange(1.0, 151.0)) < 0.02  # pixels
+    assert on_one_line(points[:, 1], np.log10(run.grad_sq_before)) < 0.02
+    curve = now["curve"]  # the present setting is its last entry
+    assert curve[-1, 0] == 31.6
+    assert len(curve) > 8
+    runs = python_run(shown | {"V": curve[:, 0]})
+    assert on_one_line(curve[:, 1], np.log10(runs.avg_Qbar)) < 0.02
+    assert on_one_line(curve[:, 2], np.log10(runs.avg_grad_before)) < 0.02
+    colours = np.array(now["pixels"], dtype=float).reshape(150, 150, 4)[::-1]  # row k-1, column t-1
+    past = np.tri(150, k=-1, dtype=bool)  # [t-1, k-1], k < t
+    assert np.array_equal(colours[..., 3].T, np.where(past, 255, 0))
+    bright = colours[..., :3].sum(axis=-1).T[past]
+    order = np.argsort(run.Q[1:][past])
+    assert np.diff(bright[order]).min() >= -3  # brighter with the queue, up to rounding of three channels
+    assert bright.max() - bright.min() > 300
+
+
+def drawn(chrome):
+    place = "(c => [+c.dataset.v, c.cx.baseVal.value, c.cy.baseVal.value])"
+    cells = "(r => [...r.cells].slice(1).map(c => +c.textContent))"
+    return {
+        "path": chrome.run("document.querySelector('#plot-gradient .c-before').getAttribute('d')"),
+        "table": np.array(chrome.run(f"[...document.querySelectorAll('#series-rows tr')].map({cells})")),
+        "numbers": chrome.run("['n-before', 'n-Qbar'].map(id => +document.getElementById(id).value)"),
+        "curve": np.array(chrome.run(f"[...document.querySelectorAll('#plot-tradeoff circle')].map({place})")),
+        "pixels": chrome.run("[...document.getElementById('heat').getContext('2d').getImageData(0, 0, 150, 150).data]"),
+    }
+
+
+def on_one_line(pixels, values):
+    """The largest distance of the pixels from the best affine map of the values."""
+    design = np.stack([values, np.ones_like(values)], axis=1)
+    return np.abs(design @ np.linalg.lstsq(design, pixels, rcond=None)[0] - pixels).max()
+
+
+def test_each_control_has_an_effect(explorer):
+    choose_settings(
+        explorer, {"regime": "conflict", "seed": 0, "T": 40, "reference": "previous", "weights": "mean", **PAPER}
+    )
+    start = seen(explorer)
+    shown = [start["summary"]]
+    for change in ({"V": 1.0}, {"delta": -1.0}, {"eta": -4.5}, {"steps": 1}, {"T": 30}, {"regime": "low"}, {"seed": 1},
+                   {"regime": "conflict"}, {"reference": "best"}, {"weights": "sum"}, {"eta-auto": True}):  # fmt: skip
+        choose(explorer, **change)
+        assert seen(explorer)["summary"] not in shown, change
+        shown.append(seen(explorer)["summary"])
+
+
+@pytest.mark.parametrize("preset", ["paper", "conflict", "tight"])
+def test_the_examples_run(chrome, page, preset):
+    open_page(chrome, page)
+    chrome.run(f"document.querySelector('[data-preset={preset}]').click()")
+    chrome.wait("document.getElementById('explorer').dataset.redraws > 1")
+    shown = seen(chrome)
+    run = python_run(shown["state"] | {"eta": shown["state"]["eta"] or "auto"})
+    assert not run.diverged
+    same_run(shown["run"], run)
+    same_bounds(shown["bounds"], run)
+
+
+def test_a_diverged_run_is_said_and_not_drawn(chrome, page):
+    open_page(chrome, page)
+    before = redraws(chrome)
+    chrome.run("document.querySelector('[data-preset=wild]').click()")
+    chrome.wait(f"document.getElementById('explorer').dataset.redraws > {before}")
+    assert python_run(seen(chrome)["state"]).diverged
+    assert "diverged at task" in chrome.run("document.getElementById('warning').textContent")
+    for plot in ("gradient", "queue", "mean"):
+        assert chrome.run(f"document.querySelectorAll('#plot-{plot} path').length") == 0
+        assert "diverged" in chrome.run(f"document.getElementById('plot-{plot}').textContent")
+    assert chrome.run("document.querySelector('#plot-tradeoff .now')") is None
+    assert chrome.run("[...document.querySelectorAll('.numbers data')].map(d => d.textContent)") == ["–"] * 8
+    assert chrome.run("document.querySelectorAll('#bounds-rows data').length") == 0
+    text = chrome.run("document.getElementById('explorer').innerText")
+    assert "NaN" not in text
+    assert "Infinity" not in text
+    chrome.run("document.querySelector('[data-preset=paper]').click()")
+    chrome.wait(f"document.getElementById('explorer').dataset.redraws > {before + 1}")
+    assert chrome.run("document.querySelectorAll('#plot-gradient .line').length") == 2
+    assert chrome.complaints() == []
+
+
+@pytest.mark.parametrize("text", ["", "abc", "-1", "0", "1e99", "NaN"])
+def test_a_number_that_cannot_be_changes_nothing(explorer, text):
+    start = seen(explorer)["state"]["V"]
+    assert (
+        explorer.run(
+            f"(b => {{ b.value = '{text}'; b.dispatchEvent(new Event('input')); return b.checkValidity(); }})"
+            "(document.getElementById('V-number'))"
+        )
+        is False
+    )
+    assert seen(explorer)["state"]["V"] == start
+    explorer.run("document.getElementById('V-number').dispatchEvent(new Event('change'))")
+    assert float(explorer.run("document.getElementById('V-number').value")) == start
+
+
+def test_a_move_redraws_fast(chrome, page, capsys):
+    """The promise is 100 ms on an idle machine; a loaded one must still be below a second."""
+    open_page(chrome, page)
+    work = []
+    for position in np.linspace(-7.0, 0.0, 12):
+        choose(chrome, delta=position)  # moves the whole trade-off curve too
+        work.append(float(chrome.run("document.getElementById('explorer').dataset.latency")))
+    assert seen(chrome)["state"]["T"] == 150
+    with capsys.disabled():
+        print(
+            f" [a slider's move redraws in {np.median(work):.0f} ms (median), {max(work):.0f} ms (slowest of 12)]",
+            end="",
+        )
+    assert np.median(work) < 1000

@@ -1,0 +1,286 @@
+"""Sweeps: the same rows whatever computes them, nothing lost, nothing computed twice."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import coldtheory.sweep as sweep_module
+from coldtheory import ColdError, simulate
+from coldtheory.rows import CONFIG_KEYS, MEASURED_KEYS
+from coldtheory.sources import Source, load_source
+from coldtheory.store import RowFile, read_rows, row_files
+from coldtheory.summary import loglog_slope, mean_over_seeds, smallest_at
+from coldtheory.sweep import Method, Numbers, grid, run_cells
+
+SMALL = Source("high", {"T": 20, "d": 4})
+V = [10.0, 50.0, 200.0]
+
+
+def without_origin(rows):
+    return [{name: value for name, value in row.items() if name != "provenance"} for row in rows]
+
+
+def test_rows_hold_what_the_simulator_says(tmp_path):
+    rows = run_cells(grid(SMALL, "V", V, 3), tmp_path, engine="serial")
+    assert len(rows) == 9
+    for row in rows:
+        run = simulate(SMALL.tasks([row["seed"]])[0], V=row["V"])
+        assert row["grad_before"] == pytest.approx(run.avg_grad_before, rel=1e-12)
+        assert row["grad_after"] == pytest.approx(run.avg_grad_after, rel=1e-12)
+        assert row["Qbar"] == pytest.approx(run.avg_Qbar, rel=1e-12)
+        assert row["Delta_bar"] == pytest.approx(run.Delta_bar, rel=1e-12)
+
+
+def test_every_key_of_a_row_is_documented(tmp_path):
+    (row,) = run_cells(grid(SMALL, "V", [5.0], 1), tmp_path, engine="serial")
+    assert set(row) == {*CONFIG_KEYS, *MEASURED_KEYS, "schema", "provenance"}
+    content = read_rows(row_files(tmp_path)[0])
+    assert set(content) == {"format", "source", "provenance", "rows"}
+    assert {"commit", "packages", "python", "time"} <= set(content["provenance"][0])
+
+
+@pytest.mark.parametrize("engine", ["serial", "loky"])
+def test_rows_are_the_same_for_every_engine_and_number_of_jobs(engine, tmp_path):
+    cells = grid(SMALL, "V", V, 12)
+    first = run_cells(cells, tmp_path / "serial", engine="serial")
+    other = run_cells(cells, tmp_path / engine, engine=engine, n_jobs=2)
+    assert without_origin(first) == without_origin(other)
+
+
+def test_dask_cluster_of_two_workers_gives_the_same_rows(tmp_path):
+    distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
+    cells = grid(SMALL, "V", V, 12)
+    serial = run_cells(cells, tmp_path / "serial", engine="serial")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        assert len(cluster.workers) == 2
+        rows = run_cells(cells, tmp_path / "dask", engine="dask", scheduler=cluster.scheduler_address)
+    assert without_origin(serial) == without_origin(rows)
+
+
+def test_a_resumed_sweep_computes_only_what_is_missing(tmp_path, monkeypatch):
+    first = run_cells(grid(SMALL, "V", V, 2), tmp_path, engine="serial")
+    jobs = []
+    real = sweep_module._run_job
+    monkeypatch.setattr(sweep_module, "_run_job", lambda job: jobs.append(job) or real(job))
+    again = run_cells(grid(SMALL, "V", [*V, 400.0], 3), tmp_path, engine="serial")
+    assert sum(len(job.seeds) * len(job.numbers) for job in jobs) == 12 - 6
+    assert [row for row in again if row["V"] in V and row["seed"] < 2] == first
+    fresh = run_cells(grid(SMALL, "V", [*V, 400.0], 3), tmp_path / "fresh", engine="serial")
+    for row, other in zip(again, fresh, strict=True):
+        assert row["key"] == other["key"]
+        assert row["grad_after"] == pytest.approx(other["grad_after"], rel=1e-13)
+
+
+def test_an_interrupted_sweep_keeps_its_finished_cells(tmp_path, monkeypatch):
+    real = sweep_module._run_job
+    count = iter(range(100))
+
+    def interrupted(job):
+        if next(count) == 2:
+            raise KeyboardInterrupt
+        return real(job)
+
+    monkeypatch.setattr(sweep_module, "_run_job", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_cells(grid(SMALL, "V", V, 20), tmp_path, engine="serial")
+    assert len(read_rows(row_files(tmp_path)[0])["rows"]) == 2 * 5 * len(V)
+
+
+def test_a_killed_sweep_leaves_a_readable_file(tmp_path):
+    program = (
+        "import os, sys; from pathlib import Path\n"
+        "import coldtheory.sweep as s; from coldtheory.sources import Source\n"
+        "real, done = s._run_job, []\n"
+        "def job(j):\n"
+        "    done.append(j)\n"
+        "    if len(done) == 4: os.kill(os.getpid(), 9)\n"
+        "    return real(j)\n"
+        "s._run_job = job\n"
+        "import coldtheory.store as store; store.RowFile.__init__.__kwdefaults__['save_every'] = 0.0\n"
+        "s.run_cells(s.grid(Source('low', {'T': 10, 'd': 2}), 'V', [1.0], 40), Path(sys.argv[1]), engine='serial')\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
+    assert killed.returncode == -9
+    assert len(read_rows(row_files(tmp_path)[0])["rows"]) == 15
+    rows = run_cells(grid(Source("low", {"T": 10, "d": 2}), "V", [1.0], 40), tmp_path, engine="serial")
+    assert len(rows) == 40
+
+
+def test_two_programs_do_not_write_one_file(tmp_path):
+    path = tmp_path / f"{SMALL.stem}.json"
+    with RowFile(path, SMALL.config), pytest.raises(ColdError, match="another program"):
+        run_cells(grid(SMALL, "V", V, 1), tmp_path, engine="serial")
+
+
+@pytest.mark.parametrize("damage", ["", "{", '{"format": "other/9", "rows": []}', '{"format": "coldtheory-rows/1"}'])
+def test_a_damaged_file_is_named_and_kept(damage, tmp_path):
+    path = tmp_path / f"{SMALL.stem}.json"
+    path.write_text(damage)
+    with pytest.raises(ColdError, match=rf"{SMALL.stem}.json .*results rm"):
+        run_cells(grid(SMALL, "V", V, 1), tmp_path, engine="serial")
+    assert path.read_text() == damage
+
+
+def test_a_truncated_file_is_named_and_kept(tmp_path):
+    run_cells(grid(SMALL, "V", V, 2), tmp_path, engine="serial")
+    (path,) = row_files(tmp_path)
+    half = path.read_text()[: path.stat().st_size // 2]
+    path.write_text(half)
+    with pytest.raises(ColdError, match="damaged"):
+        run_cells(grid(SMALL, "V", V, 2), tmp_path, engine="serial")
+    assert path.read_text() == half
+
+
+def test_a_full_disk_keeps_what_was_there(tmp_path, monkeypatch):
+    run_cells(grid(SMALL, "V", V, 1), tmp_path, engine="serial")
+    (path,) = row_files(tmp_path)
+    before = path.read_text()
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("coldtheory.ground.files.os.fsync", full)
+    with pytest.raises(ColdError, match="No space left"):
+        run_cells(grid(SMALL, "V", V, 2), tmp_path, engine="serial")
+    assert path.read_text() == before
+    assert [entry.name for entry in tmp_path.iterdir() if entry.suffix not in (".json", ".lock")] == []
+
+
+def test_diverged_cells_are_rows_too(tmp_path):
+    rows = run_cells(grid(SMALL, "V", [100.0, 1e5], 1), tmp_path, engine="serial")
+    assert [row["diverged"] for row in rows] == [False, True]
+    json.dumps(rows, allow_nan=False)
+    assert mean_over_seeds(rows[1:], "grad_before").n == 0
+
+
+@pytest.mark.parametrize(
+    ("axis", "values", "source"),
+    [
+        ("delta", [0.0, 1e-3], SMALL),
+        ("eta", [1e-4, 1e-3], SMALL),
+        ("steps", [1, 4], SMALL),
+        ("T", [5, 9], SMALL),
+        ("memory", [1, 4], Source("low", {"T": 12, "d": 3, "n": 8})),
+    ],
+)
+def test_other_axes(axis, values, source, tmp_path):
+    rows = run_cells(grid(source, axis, values, 2, method=Method(reference="best")), tmp_path, engine="serial")
+    assert [row[axis] for row in rows] == [value for value in values for _ in range(2)]
+    name = "D_phi_hat" if axis == "memory" else "Delta_bar" if axis == "delta" else "grad_after"
+    assert rows[0][name] != rows[-1][name]
+
+
+def test_auto_eta_in_a_grid(tmp_path):
+    rows = run_cells(grid(SMALL, "V", V, 1, numbers=Numbers(eta="auto")), tmp_path, engine="serial")
+    assert all(row["eta_alpha"] == pytest.approx(0.5) and row["eta"] == "auto" for row in rows)
+
+
+def test_a_larger_memory_comes_closer_to_the_tasks(tmp_path):
+    source = Source("low", {"T": 30, "n": 50})
+    rows = run_cells(grid(source, "memory", [1, 5, 25, 50], 4), tmp_path, engine="serial")
+    by_memory = [np.mean([row["D_phi_hat"] for row in rows if row["memory"] == m]) for m in (1, 5, 25, 50)]
+    assert by_memory == sorted(by_memory, reverse=True)
+
+
+def test_noise_belongs_to_the_seed_and_not_to_the_job(tmp_path):
+    source, method = Source("low", {"T": 6, "d": 2}), Method(noise=0.5)
+    whole = run_cells(grid(source, "steps", [1, 2, 4], 7, method=method), tmp_path / "whole", engine="serial")
+    for steps in (2, 4, 1):  # resumed in another order, a grid point at a time
+        parts = run_cells(grid(source, "steps", [steps], 7, method=method), tmp_path / "parts", engine="serial")
+        assert [row["grad_after"] for row in parts] == [row["grad_after"] for row in whole if row["steps"] == steps]
+    assert len({row["grad_after"] for row in whole}) == len(whole)
+
+
+def test_slope_of_a_power_law():
+    V = np.geomspace(1, 100, 7)
+    rows = [{"V": v, "seed": s, "y": (2 + s) * v**-1.5, "diverged": False} for s in range(3) for v in V]
+    slope = loglog_slope(rows, "V", "y")
+    assert (slope.slope, slope.low, slope.high) == pytest.approx((-1.5, -1.5, -1.5))
+    assert loglog_slope(rows, "V", "y", (1, 2)) is None
+    one = loglog_slope([row for row in rows if row["seed"] == 0], "V", "y")
+    assert one.slope == pytest.approx(-1.5)
+
+
+def test_interval_covers_the_slope_95_times_of_100():
+    rng = np.random.default_rng(0)
+    hits = 0
+    for _ in range(400):
+        rows = [
+            {"V": v, "seed": s, "y": math.exp(slope * math.log(v)), "diverged": False}
+            for s, slope in enumerate(rng.normal(-1, 0.2, size=5))
+            for v in (1.0, 2.0, 4.0)
+        ]
+        fit = loglog_slope(rows, "V", "y")
+        hits += fit.low <= -1 <= fit.high
+    assert 0.92 <= hits / 400 <= 0.98
+
+
+def test_turning_point_of_a_parabola():
+    rows = [
+        {"V": v, "seed": s, "y": math.exp((math.log(v) - math.log(30 + s)) ** 2), "diverged": False}
+        for s in range(3)
+        for v in np.geomspace(1, 1000, 13)
+    ]
+    assert smallest_at(rows, "V", "y").mean == pytest.approx(31.0, rel=1e-6)
+    assert smallest_at([row | {"y": row["V"]} for row in rows], "V", "y") is None
+
+
+def test_own_optima_from_every_kind_of_file(tmp_path):
+    optima = np.arange(12.0).reshape(4, 3)
+    np.savez(tmp_path / "own.npz", optima=optima)
+    np.savetxt(tmp_path / "own.csv", optima, delimiter=",", header="a,b,c", comments="")
+    (tmp_path / "own.toml").write_text('optima = "own.npz"\n')
+    for name in ("own.npz", "own.csv", "own.toml"):
+        source = load_source(str(tmp_path / name))
+        assert (source.tasks(source.seeds(5)).phi.optima == optima[None]).all()
+        assert source.seeds(5) == [0]
+    (tmp_path / "regime.toml").write_text('regime = "high"\nT = 12\nc2 = 0.01\nn = 6\nm = 2\n')
+    source = load_source(str(tmp_path / "regime.toml"))
+    assert source.config["c2"] == 0.01
+    assert source.tasks([0, 1]).phi_hat.optima.shape == (2, 12, 25)
+    rows = run_cells(grid(source, "V", V, 2), tmp_path / "out", engine="serial")
+    assert {row["memory"] for row in rows} == {2}
+    sampled = load_source(str(tmp_path / "own.npz")).with_constants(n=5, m=2)
+    assert sampled.seeds(3) == [0, 1, 2]
+    assert sampled.tasks([0, 1, 2]).phi.optima.shape == (3, 4, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.csv", b"1,2\n3\n", "one length"),
+        ("a.csv", b"1,2\n3,x\n", "line 2"),
+        ("a.csv", b"1,nan\n", "finite"),
+        ("a.csv", b"", "at least one line"),
+        ("a.npz", b"PK\x03\x04 truncated", "npz"),
+        ("a.npz", b"", "npz"),
+        ("a.toml", b"regime = ", "cannot read"),
+        ("a.toml", b"T = 3\n", "needs either"),
+        ("a.toml", b'regime = "hgih"\n', "did you mean high"),
+        ("a.toml", b'regime = "high"\nc3 = 1\n', "c3"),
+        ("a.toml", b'regime = "high"\nT = "x"\n', "finite number"),
+        ("a.txt", b"1", "unknown regime"),
+    ],
+)
+def test_bad_files_are_named(name, content, words, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ColdError, match=words):
+        load_source(str(tmp_path / name))
+
+
+def test_a_pickle_is_not_opened(tmp_path):
+    np.savez(tmp_path / "evil.npz", optima=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(ColdError, match="pickled"):
+        load_source(str(tmp_path / "evil.npz"))
+
+
+def test_a_file_fixes_its_own_tasks(tmp_path):
+    np.savez(tmp_path / "own.npz", optima=np.zeros((3, 2)))
+    with pytest.raises(ColdError, match="leave --T out"):
+        load_source(str(tmp_path / "own.npz")).with_constants(T=5)
