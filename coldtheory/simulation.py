@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 from ._batch import run_batch
 from .geometry import Ball
 from .ground.errors import ColdError, DivergenceWarning
+from .paper import TOY
 from .quadratics import Array
 from .settings import Reference, Settings, Solver, Weights
 from .tasks import Tasks, as_tasks
@@ -105,9 +106,9 @@ def simulate(
     tasks: Tasks | ArrayLike,
     *,
     V: ArrayLike,
-    eta: ArrayLike | Literal["auto"] = 4e-4,
-    delta: ArrayLike = 4e-7,
-    steps: ArrayLike = 3,
+    eta: ArrayLike | Literal["auto"] = TOY.eta,
+    delta: ArrayLike = TOY.delta,
+    steps: ArrayLike = TOY.steps,
     reference: Reference = "previous",
     weights: Weights = "mean",
     w0: ArrayLike | None = None,

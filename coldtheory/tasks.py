@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .ground.errors import ColdError, unknown_name
+from .paper import TOY
 from .quadratics import Array, Quadratics
 
 
@@ -88,12 +89,14 @@ def as_tasks(tasks: Tasks | ArrayLike) -> Tasks:
 # Regimes
 
 
-def low(seed: int, *, T: int = 150, d: int = 25, c1: float = 0.09, c2: float = 0.0004) -> Array:
+def low(seed: int, *, T: int = TOY.T, d: int = TOY.d, c1: float = 0.09, c2: float = 0.0004) -> Array:
     """LOW, near-IID: w*_t = w_base + eps_t, w_base ~ N(0, c1 I), eps_t ~ N(0, c2 I). Shape (T, d)."""
     return _base(seed, "low", d, c1) + _noise(seed, "low", T, d, c2)
 
 
-def high(seed: int, *, T: int = 150, d: int = 25, c1: float = 0.09, c2: float = 0.0064, drift: float = 0.8) -> Array:
+def high(
+    seed: int, *, T: int = TOY.T, d: int = TOY.d, c1: float = 0.09, c2: float = 0.0064, drift: float = 0.8
+) -> Array:
     """HIGH, drifting: w*_t = w_base + (t/T) * drift * v + xi_t with v a random unit vector. Shape (T, d)."""
     t = np.arange(1, T + 1)[:, None]
     way = t / T * drift * _direction(seed, "high", d)
@@ -103,8 +106,8 @@ def high(seed: int, *, T: int = 150, d: int = 25, c1: float = 0.09, c2: float = 
 def conflict(
     seed: int,
     *,
-    T: int = 150,
-    d: int = 25,
+    T: int = TOY.T,
+    d: int = TOY.d,
     c1: float = 0.09,
     c2: float = 0.0064,
     separation: float = 40.0,

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from ..ground.errors import ColdError
+from ..paper import TOY
 from ..sources import Source, load_source
 from ..tasks import REGIMES
 
@@ -41,6 +42,20 @@ OutOption = Annotated[Path, typer.Option("--out", help="Folder of stored results
 EngineOption = Annotated[Literal["loky", "dask", "serial"], typer.Option("--engine", help="How cells run.")]
 JobsOption = Annotated[int, typer.Option("--jobs", help="Worker processes; -1: all cores.")]
 SchedulerOption = Annotated[str | None, typer.Option("--scheduler", help="Address of a running dask scheduler.")]
+
+
+def typed(value: float) -> str:
+    """A number as one types it.
+
+    >>> typed(200.0), typed(0.0004)
+    ('200', '4e-4')
+    """
+    mantissa, exponent = f"{value:e}".split("e")
+    return f"{value:g}" if abs(value) >= 1e-3 else f"{float(mantissa):g}e{int(exponent)}"
+
+
+#: the paper's setting, as one would type it
+PAPER = {name: typed(value) for name, value in vars(TOY).items()}
 
 
 def parse_grid(text: str, name: str) -> list[float]:

@@ -28,10 +28,10 @@ def add_to(app: typer.Typer) -> None:
 
 def simulate_one(
     regime: o.RegimeOption = "high",
-    V: o.VOption = "200",
-    eta: o.EtaOption = "4e-4",
-    delta: o.DeltaOption = "4e-7",
-    steps: o.StepsOption = "3",
+    V: o.VOption = o.PAPER["V"],
+    eta: o.EtaOption = o.PAPER["eta"],
+    delta: o.DeltaOption = o.PAPER["delta"],
+    steps: o.StepsOption = o.PAPER["steps"],
     T: o.TOption = None,
     d: o.DimensionOption = None,
     memory: o.MemoryOption = None,
