@@ -43,7 +43,9 @@ def simulate_one(
     solver: o.SolverOption = "gd",
     window: o.WindowOption = None,
     noise: o.NoiseOption = 0.0,
-    save: Annotated[Path | None, typer.Option("--save", help="Keep models, queues and series in this .npz.")] = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", help="Keep models, queues and series in this .npz file.")
+    ] = None,
     as_json: o.JsonOption = False,
 ) -> None:
     """Run one setting and summarise it.

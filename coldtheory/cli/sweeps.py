@@ -1,4 +1,4 @@
-"""`coldtheory sweep-V` and its sisters: one command an axis, one body for all."""
+"""`coldtheory sweep-V` and its sisters: one command per axis, one body for all."""
 
 from __future__ import annotations
 

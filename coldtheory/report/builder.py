@@ -31,7 +31,7 @@ _SLIDERS = (
     ("V", "V", "weight of the task"),
     ("delta", "δ", "tolerance"),
     ("eta", "η", "step size"),
-    ("steps", "J", "steps a task"),
+    ("steps", "J", "steps per task"),
     ("T", "T", "tasks"),
 )
 _NOWHERE = "form-action 'none'; base-uri 'none'"
