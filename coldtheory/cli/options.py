@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import numpy as np
 import typer
 
+from ..ground import command_line
 from ..ground.errors import ColdError
 from ..paper import TOY
 from ..sources import Source, load_source
@@ -41,7 +42,7 @@ SolverOption = Annotated[
 ]
 WindowOption = Annotated[int | None, typer.Option("--window", help="With best: choose among this many latest models.")]
 NoiseOption = Annotated[float, typer.Option("--noise", help="Standard deviation of the gradient noise per coordinate.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and nothing else on stdout.")]
+JsonOption = command_line.JsonOption
 OutOption = Annotated[Path, typer.Option("--out", help="Folder of stored results.")]
 EngineOption = Annotated[
     Literal["loky", "dask", "serial"], typer.Option("--engine", help="How the cells of the grid are computed.")
