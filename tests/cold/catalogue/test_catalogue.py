@@ -16,7 +16,7 @@ from cold.data.catalogue import DATA_SETS
 from cold.data.roots import data_root
 from cold.methods import all_methods, find_method
 from cold.studies.passes import work
-from cold.tables.source import declarations
+from cold.tables.terms import declarations
 from coldtheory.ground.errors import ColdError
 from coldtheory.paper import paper
 from tests.coldtheory.without_torch import run_without_torch
