@@ -22,7 +22,7 @@ from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 
 from .checkpoint import checkpoints, load_latest, remove_checkpoints, save_checkpoint
-from .config import RunConfig, check_memory, comparable
+from .config import RunConfig, check_memory
 from .data import Benchmark, Part, load_benchmark
 from .devices import peak_memory, pick_device
 from .diagnostics import Watch
@@ -33,6 +33,7 @@ from .models import build_model, model_bytes
 from .optimizers import make_optimizer
 from .record import Position, Progress, Record
 from .results import MODEL, Result, make_result, write_result
+from .runs.identity import check_data, same_settings
 from .streams import Streams
 
 _LOOK_EVERY = 50
@@ -121,6 +122,11 @@ class Trainer:
     def resumed(self) -> bool:
         """Whether the run went on from a checkpoint."""
         return self._resumed_at is not None
+
+    @property
+    def data(self) -> str | None:
+        """The fingerprint of the data; None for a benchmark that was put together by hand without one."""
+        return self.benchmark.fingerprint or None
 
     def run(self, *, resume: bool = False) -> Result:
         """Train to the end; with `resume` from the last checkpoint in the folder, if there is one."""
@@ -284,7 +290,13 @@ class Trainer:
             "processes": self.group.size,
         }
         result = make_result(
-            self.config.run_id, self.config.as_dict(), arrays, timing, {"torch": torch.__version__}, diagnostics
+            self.config.run_id,
+            self.config.as_dict(),
+            arrays,
+            timing,
+            {"torch": torch.__version__},
+            diagnostics,
+            data=self.data,
         )
         if self.folder is not None and self.group.leads:
             write_atomically(self.folder / MODEL, model_bytes(self.method.network_for_evaluation()))
@@ -314,6 +326,7 @@ class Trainer:
         scaler = self.context.scaler
         return {
             "config": self.config.as_dict(),
+            "data": self.data,
             "model": self.model.state_dict(),
             "optimizer": self.context.optimizer.state_dict(),
             "scaler": None if scaler is None else scaler.state_dict(),
@@ -344,8 +357,9 @@ class Trainer:
         state, problems = found
         for line in problems:
             print(f"note: {line}; going on from the checkpoint before", file=sys.stderr)
-        if comparable(state["config"]) != comparable(self.config.as_dict()):
+        if not same_settings(state["config"], self.config.as_dict()):
             raise ColdError(f"the checkpoint in {self.folder} belongs to other settings; start over with --fresh")
+        check_data(f"the checkpoint in {self.folder}", state.get("data"), self.data)
         self.load(state)
         self._resumed_at = self.position.total
 

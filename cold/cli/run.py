@@ -25,6 +25,7 @@ from ..loggers import tensorboard_logger
 from ..presets import build_config
 from ..record import Progress as Place
 from ..results import RESULT, read_result
+from ..runs.identity import check_data
 from ..trainer import Stopped, Trainer
 from .show import print_result
 
@@ -170,7 +171,9 @@ def _run(trainer: Trainer, folder: Path, *, resume: bool, fresh: bool) -> Any:
         remove_checkpoints(folder)
         (folder / RESULT).unlink(missing_ok=True)
     elif finished and resume:
-        return read_result(folder)
+        stored = read_result(folder)
+        check_data(f"the finished run in {folder}", stored.data, trainer.data)
+        return stored
     elif finished or (begun and not resume):
         what = "is finished" if finished else "was begun"
         raise ColdError(f"this run {what} in {folder}; use --resume to {'see it' if finished else 'go on'}, or --fresh")

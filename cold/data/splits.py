@@ -92,7 +92,8 @@ def split_benchmark(
         made.append(Task(f"task {t + 1}", head, *parts, classes=named[t]))
     widths = (width,) * (tasks if heads == "task" else 1)
     scenario: Literal["task", "domain"] = "task" if heads == "task" else "domain"
-    return Benchmark(name, tuple(made), widths, tuple(images.train_x.shape[1:]), scenario, transform, images.source)
+    shape = tuple(images.train_x.shape[1:])
+    return Benchmark(name, tuple(made), widths, shape, scenario, transform, images.source, images.fingerprint)
 
 
 def permuted_benchmark(
@@ -125,7 +126,8 @@ def permuted_benchmark(
                 classes=images.classes,
             )
         )
-    return Benchmark(name, tuple(made), (len(label),), shape, "domain", transform, images.source)
+    widths = (len(label),)
+    return Benchmark(name, tuple(made), widths, shape, "domain", transform, images.source, images.fingerprint)
 
 
 def pixel_permutation(name: str, seed: int, task: int, pixels: int) -> Tensor:

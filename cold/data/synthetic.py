@@ -10,11 +10,12 @@ from torch.nn import functional
 
 from coldtheory.ground.errors import ColdError
 
-from .images import Images
+from .images import Images, short_digest
 from .streams import stream
 
 _PATCH = 4  # pixels a side over which a pattern is about constant
 _SHIFT = 2  # pixels by which an image may be moved, each way
+_VERSION = 1  # of what is drawn from a seed; a change of it changes the fingerprint of all synthetic data
 
 
 def make(
@@ -31,6 +32,8 @@ def make(
     A class is a smooth pattern of unit standard deviation; an image is the pattern, moved by up to two pixels around
     the edges, plus noise of standard deviation `noise` a pixel. The patterns depend on (seed, shape, classes)
     alone, so that more images are more images of the same kinds.
+
+    The fingerprint is that of the options: the seed is a setting of the run, and rounding may differ by machine.
     """
     if len(shape) != 3 or min(shape) < 1 or min(classes, train_per_class, test_per_class) < 1:
         raise ColdError(
@@ -46,7 +49,9 @@ def make(
     ]
     (train_x, train_y), (test_x, test_y) = parts
     names = tuple(f"kind {c}" for c in range(classes))
-    return Images(train_x, train_y, test_x, test_y, names, "synthetic")
+    options = [list(shape), classes, train_per_class, test_per_class, float(noise)]
+    known = short_digest(["synthetic", _VERSION, *options])
+    return Images(train_x, train_y, test_x, test_y, names, "synthetic", known)
 
 
 def _patterns(seed: int, classes: int, shape: tuple[int, int, int]) -> np.ndarray:
