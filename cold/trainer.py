@@ -33,7 +33,7 @@ from .models import build_model, model_bytes
 from .optimizers import make_optimizer
 from .record import Position, Progress, Record
 from .results import MODEL, Result, make_result, write_result
-from .runs.identity import check_data, same_settings
+from .runs.identity import comparable, same_data
 from .streams import Streams
 
 _LOOK_EVERY = 50
@@ -127,6 +127,16 @@ class Trainer:
     def data(self) -> str | None:
         """The fingerprint of the data; None for a benchmark that was put together by hand without one."""
         return self.benchmark.fingerprint or None
+
+    def check_data(self, what: str, stored: str | None) -> None:
+        """Raises if `what` was made from other data than this run's; says so on stderr if that is not recorded."""
+        if not same_data(stored, self.data):
+            raise ColdError(
+                f"{what} was made from other data (fingerprint {stored}, this run's data have {self.data}); name the "
+                "data it was made from with --data-root, or start over with --fresh"
+            )
+        if stored is None and self.group.leads:
+            print(f"note: {what} does not record its data; they are taken to be this run's", file=sys.stderr)
 
     def run(self, *, resume: bool = False) -> Result:
         """Train to the end; with `resume` from the last checkpoint in the folder, if there is one."""
@@ -357,9 +367,9 @@ class Trainer:
         state, problems = found
         for line in problems:
             print(f"note: {line}; going on from the checkpoint before", file=sys.stderr)
-        if not same_settings(state["config"], self.config.as_dict()):
+        if comparable(state["config"]) != comparable(self.config.as_dict()):
             raise ColdError(f"the checkpoint in {self.folder} belongs to other settings; start over with --fresh")
-        check_data(f"the checkpoint in {self.folder}", state.get("data"), self.data)
+        self.check_data(f"the checkpoint in {self.folder}", state.get("data"))
         self.load(state)
         self._resumed_at = self.position.total
 

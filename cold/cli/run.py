@@ -25,7 +25,6 @@ from ..loggers import tensorboard_logger
 from ..presets import build_config
 from ..record import Progress as Place
 from ..results import RESULT, read_result
-from ..runs.identity import check_data
 from ..trainer import Stopped, Trainer
 from .show import print_result
 
@@ -172,7 +171,7 @@ def _run(trainer: Trainer, folder: Path, *, resume: bool, fresh: bool) -> Any:
         (folder / RESULT).unlink(missing_ok=True)
     elif finished and resume:
         stored = read_result(folder)
-        check_data(f"the finished run in {folder}", stored.data, trainer.data)
+        trainer.check_data(f"the finished run in {folder}", stored.data)
         return stored
     elif finished or (begun and not resume):
         what = "is finished" if finished else "was begun"

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from cold.cli.app import app
 from cold.data import from_tensors, load_benchmark
 from cold.data.images import Images, fingerprint
-from cold.runs.identity import same_run
 from cold.trainer import Stopped, Trainer
 from coldtheory.ground.errors import ColdError
 from tests.cold.data.test_data_readers import CIFAR10, FILES, idx_bytes, image_tree, write_cifar, write_mnist, write_tar
@@ -144,14 +143,6 @@ def test_a_checkpoint_without_a_fingerprint_goes_on_with_a_note(tmp_path, monkey
     trainer.run(resume=True)
     assert trainer.resumed
     assert capsys.readouterr().err.count("does not record its data") == 1
-
-
-def test_the_rule():
-    config = tiny().as_dict()
-    assert same_run({**config, "threads": 7}, "a", config, "a")
-    assert same_run(config, None, config, "a")  # unrecorded
-    assert not same_run(config, "b", config, "a")
-    assert not same_run({**config, "V": 3.0}, "a", config, "a")
 
 
 def test_a_finished_run_of_other_data_is_not_shown_as_this_one(tmp_path):
