@@ -22,15 +22,13 @@ from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 
 from .checkpoint import checkpoints, load_latest, remove_checkpoints, save_checkpoint
+from .compute import accuracies, make_optimizer, peak_memory, pick_device
 from .config import RunConfig, check_memory
 from .data import Benchmark, Part, load_benchmark
-from .devices import peak_memory, pick_device
 from .diagnostics import Watch
 from .distributed import Group, SharedForward
-from .evaluation import accuracies
 from .methods.base import Batch, Context, find_method
 from .models import build_model, model_bytes
-from .optimizers import make_optimizer
 from .record import Position, Progress, Record
 from .results import MODEL, Result, make_result, write_result
 from .runs.identity import comparable, same_data

@@ -21,9 +21,9 @@ from ..checkpoint import checkpoints, remove_checkpoints
 from ..config import RunConfig
 from ..distributed import joined
 from ..lock import only_writer
-from ..loggers import tensorboard_logger
 from ..presets import build_config
 from ..record import Progress as Place
+from ..record import tensorboard_logger
 from ..results import RESULT, read_result
 from ..trainer import Stopped, Trainer
 from .show import print_result

@@ -1,9 +1,9 @@
-"""Decoded images on disk: what took a minute to decode is read in a second the next time.
+"""Where data are on this machine: the data root, and a cache of decoded images.
 
-One safetensors file per source, uncompressed, with a checksum and its provenance in the head. It is written in one
-move; a damaged one is made anew. It is keyed by name, size and time of the source, so that a changed source is
-decoded again. The checksum, which every start compares with what it has read, also yields the fingerprint of the
-images, so that a later run gets it for nothing.
+What took a minute to decode is read in a second the next time. There is one safetensors file per source, uncompressed,
+with a checksum and its provenance in the head. It is written in one move; a damaged one is made anew. Its name depends
+on the name, the size and the time of the source, so that a changed source is decoded again. The checksum, which every
+start compares with what it has read, also yields the fingerprint of the images: a later run gets it for nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -24,10 +25,33 @@ from safetensors.torch import save_file
 from coldtheory.ground.provenance import provenance
 
 from .images import Images, checksum_of, fingerprint
-from .roots import cache_folder
 
 FORMAT = "cold-images/1"
 _PARTS = ("train_x", "train_y", "test_x", "test_y")
+
+
+def data_root(given: Path | None = None) -> Path:
+    """`--data-root`, else the environment variable COLD_DATA, else a folder of the user's cache."""
+    if given is not None:
+        return Path(given).expanduser()
+    named = os.environ.get("COLD_DATA")
+    return Path(named).expanduser() if named else _user_cache() / "data"
+
+
+def cache_folder() -> Path:
+    """Where decoded images are kept: COLD_CACHE, else a folder of the user's cache. The data root may be read-only."""
+    named = os.environ.get("COLD_CACHE")
+    return Path(named).expanduser() if named else _user_cache() / "decoded"
+
+
+def _user_cache() -> Path:
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA")
+        return (Path(base) if base else Path.home() / "AppData" / "Local") / "cold"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "cold"
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "cold"
 
 
 class CacheWarning(UserWarning):

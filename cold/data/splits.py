@@ -28,10 +28,10 @@ from torch import Tensor
 
 from coldtheory.ground.errors import ColdError, unknown_name
 
+from ..streams import stream
 from .augment import Transform
 from .benchmark import Benchmark, Part, Task
 from .images import Images, IntArray
-from .streams import stream
 
 Heads = Literal["task", "shared"]
 Order = Literal["natural", "shuffled"]

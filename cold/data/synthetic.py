@@ -10,8 +10,8 @@ from torch.nn import functional
 
 from coldtheory.ground.errors import ColdError
 
+from ..streams import stream
 from .images import Images, short_digest
-from .streams import stream
 
 _PATCH = 4  # pixels a side over which a pattern is about constant
 _SHIFT = 2  # pixels by which an image may be moved, each way

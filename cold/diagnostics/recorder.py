@@ -8,8 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from .curvature import extreme_curvatures
-from .derivatives import Loss, gradient, value
+from .derivatives import Loss, extreme_curvatures, gradient, value
 
 Row = list[float]
 

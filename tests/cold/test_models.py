@@ -8,7 +8,7 @@ from torch import nn
 
 from cold.data import Benchmark, Part, Task, Transform, from_tensors, load_benchmark
 from cold.models import build_model, default_model
-from cold.models.resnet import resnet18
+from cold.models.networks import resnet18
 from coldtheory.ground.errors import ColdError
 
 

@@ -15,7 +15,15 @@ from cold.data import from_tensors, load_benchmark
 from cold.data.images import Images, fingerprint
 from cold.trainer import Stopped, Trainer
 from coldtheory.ground.errors import ColdError
-from tests.cold.data.test_data_readers import CIFAR10, FILES, idx_bytes, image_tree, write_cifar, write_mnist, write_tar
+from tests.cold.data.test_data_readers import (
+    CIFAR10,
+    MNIST_FILES,
+    idx_bytes,
+    image_tree,
+    write_cifar,
+    write_mnist,
+    write_tar,
+)
 from tests.cold.tiny_runs import tiny
 
 TEN = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -58,7 +66,7 @@ def test_one_changed_byte_changes_it(tmp_path, key):
     before = of("split-mnist", tmp_path)
     changed = arrays[key].copy()
     changed.flat[0] ^= 1
-    (tmp_path / "mnist" / FILES[key]).write_bytes(idx_bytes(changed))
+    (tmp_path / "mnist" / MNIST_FILES[key]).write_bytes(idx_bytes(changed))
     assert of("split-mnist", tmp_path) != before
 
 
@@ -153,7 +161,7 @@ def test_a_finished_run_of_other_data_is_not_shown_as_this_one(tmp_path):
 
     for root in ("here", "there"):
         arrays = write_mnist(tmp_path / root / "mnist", packed=False)
-    (tmp_path / "there" / "mnist" / FILES["train_x"]).write_bytes(idx_bytes(255 - arrays["train_x"]))
+    (tmp_path / "there" / "mnist" / MNIST_FILES["train_x"]).write_bytes(idx_bytes(255 - arrays["train_x"]))
     first = json.loads(call("here").stdout)
     assert first["data"] == of("split-mnist", tmp_path / "here")
     assert json.loads(call("here", "--resume").stdout) == first

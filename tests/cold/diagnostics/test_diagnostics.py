@@ -15,7 +15,7 @@ from cold.diagnostics import Measures, Recorder, Sampled, extreme_curvatures, gr
 from cold.diagnostics.facts import verdicts
 from cold.diagnostics.measures import Setting
 from cold.dpp import COLD
-from cold.models.heads import HeadedModel
+from cold.models.networks import HeadedModel
 from cold.results import read_result
 from cold.trainer import Stopped, Trainer
 from coldtheory.bounds import evaluate

@@ -1,6 +1,10 @@
-"""Test accuracy of a model on all tasks, in batches as large as the device likes."""
+"""What the trainer computes with: the device, the optimiser, and the test accuracy of a model on all tasks."""
 
 from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Iterable
 
 import numpy as np
 import torch
@@ -9,11 +13,45 @@ from torch import nn
 
 from coldtheory.ground.errors import ColdError
 
+from .config import RunConfig
 from .data import Part, Task
 from .methods.base import Context
 
 EVAL_BATCH = 2048
 EVAL_BATCH_CPU = 128  # larger activations come as fresh pages from the system at each layer, half the time on a CPU
+
+
+def pick_device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ColdError(
+            f"device {name!r} cannot be used here: {str(error).splitlines()[0]}; take cpu or auto"
+        ) from None
+    return device
+
+
+def peak_memory(device: torch.device) -> int:
+    """The largest memory the process has used so far: of the GPU, or of the main memory."""
+    if device.type == "cuda":
+        return int(torch.cuda.max_memory_allocated(device))
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def make_optimizer(config: RunConfig, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    """Adam, or SGD with momentum, in a form that updates all tensors at once."""
+    chosen = list(parameters)
+    if config.optimizer == "adam":
+        fused = all(p.is_floating_point() and p.device.type in ("cpu", "cuda") for p in chosen)
+        return torch.optim.Adam(chosen, lr=config.lr, weight_decay=config.weight_decay, fused=fused)
+    # not fused: torch's fused SGD fails when a head gets its first gradient later than the others
+    return torch.optim.SGD(
+        chosen, lr=config.lr, momentum=config.momentum, weight_decay=config.weight_decay, foreach=True
+    )
 
 
 def accuracies(context: Context, model: nn.Module) -> NDArray[np.float64]:
