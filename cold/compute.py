@@ -1,10 +1,11 @@
-"""What the trainer computes with: the device, the optimiser, and the test accuracy of a model on all tasks."""
+"""What the trainer computes with: the data, device and optimiser of a run, and test accuracies."""
 
 from __future__ import annotations
 
 import resource
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -14,11 +15,27 @@ from torch import nn
 from coldtheory.ground.errors import ColdError
 
 from .config import RunConfig
-from .data import Part, Task
+from .data import Benchmark, Part, Task, load_benchmark
 from .methods.base import Context
 
 EVAL_BATCH = 2048
 EVAL_BATCH_CPU = 128  # larger activations come as fresh pages from the system at each layer, half the time on a CPU
+
+
+def load_data(config: RunConfig, root: Path | None) -> Benchmark:
+    """The benchmark that the settings of a run name."""
+    return load_benchmark(
+        config.dataset,
+        root=root,
+        tasks=config.tasks,
+        seed=config.seed,
+        limit_train=config.limit_train,
+        limit_test=config.limit_test,
+        validation=config.validation,
+        iid=config.iid,
+        augment=config.augment,
+        **config.data_options,
+    )
 
 
 def pick_device(name: str) -> torch.device:

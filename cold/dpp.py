@@ -59,11 +59,11 @@ class COLD:
     V, delta     : weight of the present task; tolerance of the queues
     tasks        : how many tasks will come at most (T)
     memory       : M samples in all, floor(M/T) of each task; or a `Memory`
-    memory_batch : samples of each past task a step (replay="per-task"), or of all together ("mixed")
+    memory_batch : samples of each past task per step (replay="per-task"), or of all together ("mixed")
     oracle       : None: compare with the previous model; "exact", "window:N", "streaming": with the best one
     queue_update : when the queues move: at every step by the drawn samples, or at the end of every epoch or task by all
                    memory samples
-    heads        : the head of each task; `forward(model, x, runs)` gives one tensor of logits a piece of the batch.
+    heads        : the head of each task; `forward(model, x, runs)` gives one tensor of logits per piece of the batch.
                    Without them the model has one head and is called as `model(x)`.
     losses       : the loss of each sample from logits and labels; default: cross-entropy
     prepare      : from stored samples to the model's input, `prepare(raw, generator)`; `augments`: whether it is random
@@ -270,7 +270,7 @@ class COLD:
             yield draw, None
 
     def _passes_over_memory(self) -> Iterator[tuple[Draw, Tensor]]:
-        """Batches of the composition of a training step, each memory sample at least once a pass."""
+        """Batches of the composition of a training step, each memory sample at least once per pass."""
         assert self._samples is not None
         generator = self._streams.cpu("reference")
         b = min(self._batch_size, len(self._samples))

@@ -88,7 +88,7 @@ class Memory:
         self.raw: Tensor | None = None  # (M, ...) as the data come
         self.y = torch.zeros(size, dtype=torch.int64, device=device)
         self.reference = torch.zeros(size, device=device, dtype=dtype)  # each sample's loss under its reference model
-        self.extra: dict[str, Tensor] = {}  # further numbers a sample, such as stored logits: (M, ...)
+        self.extra: dict[str, Tensor] = {}  # further numbers per sample, such as stored logits: (M, ...)
         self.owner = torch.full((size,), -1)  # the task of each slot, on the CPU; -1: empty
         self._sort()
 
@@ -106,7 +106,7 @@ class Memory:
         return max((k + 1 for k, count in enumerate(self._counts) if count), default=0)
 
     def column(self, name: str, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        """A further tensor with one entry a slot, (M, *shape), made when first asked for, saved with the memory."""
+        """A further tensor with one entry per slot, (M, *shape), made when first asked for, saved with the memory."""
         if name not in self.extra:
             self.extra[name] = torch.zeros(self.size, *shape, dtype=dtype, device=self.device)
         return self.extra[name]

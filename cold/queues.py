@@ -1,4 +1,4 @@
-"""Virtual queues: the arithmetic of eq. `queue_update` on the device, one number a past task.
+"""Virtual queues: the arithmetic of eq. `queue_update` on the device, one number per past task.
 
 The same arithmetic as `coldtheory`, held together by a parity test. Tasks count from 0 here, so that after t
 finished tasks the queues of tasks 0..t-1 are alive, and the one of task t-1 starts at 0:

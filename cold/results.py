@@ -5,7 +5,7 @@ result.json
     metrics      acc and learning_acc in per cent; forgetting (as printed), forgetting_after, bwt, fwt as fractions
     per_task     acc and forgetting after each task, over the tasks seen until then, (T,); forgetting starts with null
     diagnostics  with --diagnostics: what the theory speaks about, see `cold.diagnostics`; else empty
-    timing       seconds of training and evaluation, CPU seconds, steps, steps a second, peak memory
+    timing       seconds of training and evaluation, CPU seconds, steps, steps per second, peak memory
     provenance   versions, commit, time
     data         fingerprint of the data that the run saw, see `cold.data.images.fingerprint`; absent: unrecorded
 arrays.npz

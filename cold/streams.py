@@ -1,9 +1,7 @@
 """Random streams with a name: the same (seed, key) gives the same numbers, whatever else was drawn before.
 
-Each use has its own generator, so that no use disturbs another.
-
-The order of the training samples and the choice of the memory thus depend on the seed alone: methods are
-compared on the same batches and the same memory.
+Each use has its own generator, so that no use disturbs another. The order of the training samples and the choice of
+the memory thus depend on the seed alone: methods are compared on the same batches and the same memory.
 """
 
 from __future__ import annotations

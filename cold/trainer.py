@@ -22,9 +22,9 @@ from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 
 from .checkpoint import checkpoints, load_latest, remove_checkpoints, save_checkpoint
-from .compute import accuracies, make_optimizer, peak_memory, pick_device
+from .compute import accuracies, load_data, make_optimizer, peak_memory, pick_device
 from .config import RunConfig, check_memory
-from .data import Benchmark, Part, load_benchmark
+from .data import Benchmark, Part
 from .diagnostics import Watch
 from .distributed import Group, SharedForward
 from .methods.base import Batch, Context, find_method
@@ -70,7 +70,7 @@ class Trainer:
         if config.threads is not None:
             torch.set_num_threads(config.threads)
         self.device = pick_device(config.device)
-        loaded = benchmark if benchmark is not None else _load(config, data_root)
+        loaded = benchmark if benchmark is not None else load_data(config, data_root)
         self.benchmark = loaded.to(self.device)
         name = config.dataset if benchmark is None else benchmark.name
         self.config = replace(config, dataset=name, tasks=len(self.benchmark.tasks))
@@ -205,7 +205,7 @@ class Trainer:
                 raise Stopped
 
     def training_part(self) -> Part:
-        """The present task's training samples; permuted pixels are put in place once a task, not in every step."""
+        """The present task's training samples; permuted pixels are put in place once per task, not in every step."""
         number = self.position.task
         if self._present is None or self._present[0] != number:
             part = self.benchmark.tasks[number].train
@@ -370,18 +370,3 @@ class Trainer:
         self.check_data(f"the checkpoint in {self.folder}", state.get("data"))
         self.load(state)
         self._resumed_at = self.position.total
-
-
-def _load(config: RunConfig, data_root: Path | None) -> Benchmark:
-    return load_benchmark(
-        config.dataset,
-        root=data_root,
-        tasks=config.tasks,
-        seed=config.seed,
-        limit_train=config.limit_train,
-        limit_test=config.limit_test,
-        validation=config.validation,
-        iid=config.iid,
-        augment=config.augment,
-        **config.data_options,
-    )

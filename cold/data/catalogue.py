@@ -21,7 +21,7 @@ class DataSet:
     """`find` looks for the files below a data root, `read` makes images of what it found, `counts` tells how
     many it holds (training images, test images, classes).
 
-    `mean` and `std` are those of the canonical training images, a channel, in units of 255; `padding` and `flip` is
+    `mean` and `std` are those of the canonical training images, per channel, in units of 255; `padding` and `flip` is
     the usual augmentation.
     """
 
@@ -52,7 +52,7 @@ class DataSet:
 
 @lru_cache(maxsize=2)
 def _shared(data: DataSet, found: Path, _identity: tuple[str, int, str]) -> Images:
-    """Read once a process as long as no file changes: the runs of a grid share the images, which nobody changes."""
+    """Read once per process as long as no file changes: the runs of a grid share the images, which nobody changes."""
     return data.read(found)
 
 

@@ -42,11 +42,11 @@ def load_benchmark(
     `root`         the data root (see `cold.data.cache.data_root`).
     `tasks`        any divisor of the number of classes for a split, any number for a permuted benchmark.
     `seed`         of permutations, class order, limits and parts. The same tasks come out for every method.
-    `limit_train`, `limit_test`   images a task, spread evenly over its classes.
+    `limit_train`, `limit_test`   images per task, spread evenly over its classes.
     `validation`   share of each task's (limited) training part that is held out, stratified and disjoint.
     `iid`          the near-IID counterpart: the same images and labels, dealt to the tasks at random.
     `order`        of classes in a split: natural, or shuffled by the seed.
-    `heads`        of a split: one a task, or shared.
+    `heads`        of a split: one per task, or one that all tasks share.
     `augment`      False: no crop and flip; None: as is usual for the data.
     `pixels`       standard: mean 0, s.d. 1 by the data's statistics; unit: between 0 and 1. The paper does not say.
                    None: unit for pmnist, where validation data prefer it, else standard.

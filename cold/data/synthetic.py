@@ -1,4 +1,4 @@
-"""Images made on the fly: a smooth random pattern a class, shifted and under noise. Needs no download."""
+"""Images made on the fly: one smooth random pattern per class, shifted and under noise. Nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coldtheory.ground.errors import ColdError
 from ..streams import stream
 from .images import Images, short_digest
 
-_PATCH = 4  # pixels a side over which a pattern is about constant
+_PATCH = 4  # pixels per side over which a pattern is about constant
 _SHIFT = 2  # pixels by which an image may be moved, each way
 _VERSION = 1  # of what is drawn from a seed; a change of it changes the fingerprint of all synthetic data
 
@@ -30,14 +30,14 @@ def make(
     """`classes` kinds of images of the given shape (C, H, W).
 
     A class is a smooth pattern of unit standard deviation; an image is the pattern, moved by up to two pixels around
-    the edges, plus noise of standard deviation `noise` a pixel. The patterns depend on (seed, shape, classes)
+    the edges, plus noise of standard deviation `noise` per pixel. The patterns depend on (seed, shape, classes)
     alone, so that more images are more images of the same kinds.
 
     The fingerprint is that of the options: the seed is a setting of the run, and rounding may differ by machine.
     """
     if len(shape) != 3 or min(shape) < 1 or min(classes, train_per_class, test_per_class) < 1:
         raise ColdError(
-            f"synthetic images need a shape (channels, height, width) and at least 1 class and image a class, got "
+            f"synthetic images need a shape (channels, height, width) and at least 1 class and 1 image per class, got "
             f"shape {tuple(shape)}, {classes} classes, {train_per_class} training and {test_per_class} test images"
         )
     if not math.isfinite(noise) or noise < 0:

@@ -114,7 +114,7 @@ def _features(module: nn.Module, benchmark: Benchmark) -> int:
         for part, training in was_training.items():
             part.training = training
     if not isinstance(outputs, torch.Tensor) or outputs.dim() != 2 or len(outputs) != 2:
-        raise ColdError("the module must give one row of features a sample: a tensor (n, f)")
+        raise ColdError("the module must give one row of features per sample: a tensor (n, f)")
     return int(outputs.shape[1])
 
 

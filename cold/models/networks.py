@@ -24,7 +24,7 @@ class HeadedModel(nn.Module):
         self.heads = nn.ModuleList(heads)
 
     def forward(self, x: Tensor, runs: Sequence[tuple[int, int]]) -> list[Tensor]:
-        """Logits of consecutive pieces of the batch: one (count, width) a run (head, count).
+        """Logits of consecutive pieces of the batch: one tensor (count, width) per run (head, count).
 
         One pass through the backbone, and one through a head for neighbouring runs that share it. A head that
         no run names takes no part, so that its gradient stays None and no optimiser moves it.
