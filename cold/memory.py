@@ -10,16 +10,15 @@ drawn is decided on the CPU, from a generator of the caller; the samples themsel
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from coldtheory.ground.errors import ColdError, unknown_name
+from coldtheory.ground.errors import ColdError
 
-Policy = Literal["uniform", "reservoir"]
-POLICIES: tuple[str, ...] = get_args(Policy)
+from .config import Policy, check_setting
 
 
 class Samples(Protocol):
@@ -76,8 +75,7 @@ class Memory:
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        if policy not in POLICIES:
-            raise unknown_name("memory policy", policy, POLICIES)
+        check_setting("memory_policy", policy)
         if size < tasks:
             raise ColdError(f"a memory of M = {size} holds less than one sample of each of {tasks} tasks; take M >= T")
         self.size, self.tasks = size, tasks
