@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from coldtheory.ground.command_line import named_value
 from coldtheory.ground.errors import ColdError
 
+from ..catalogue import BENCHMARK_NAMES
 from ..checkpoint import checkpoints, remove_checkpoints
 from ..config import RunConfig
 from ..distributed import joined
@@ -40,13 +41,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def run(
-    dataset: Annotated[
-        Text,
-        typer.Option(
-            help="Benchmark: pmnist, split-mnist, split-cifar10, split-cifar100, split-tinyimagenet, synthetic, or "
-            "folder:PATH."
-        ),
-    ] = None,
+    dataset: Annotated[Text, typer.Option(help=f"Benchmark: {', '.join(BENCHMARK_NAMES)}.")] = None,
     method: Annotated[
         Text, typer.Option(help="Method: cold, cold-oracle, finetune, er, ...; cold methods lists all.")
     ] = None,
