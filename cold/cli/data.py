@@ -14,9 +14,9 @@ from rich.table import Table
 from coldtheory.ground.errors import ColdError
 
 from ..catalogue import BENCHMARKS
+from ..data.cache import cache_folder, data_root
 from ..data.catalogue import DATA_SETS, data_set
 from ..data.fetch import fetch
-from ..data.roots import cache_folder, data_root
 
 app = typer.Typer(help="List the data sets that are there, or fetch one.", no_args_is_help=True)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from coldtheory.ground.errors import ColdError, unknown_name
 
-from . import cifar, idx, tinyimagenet
+from . import binary, encoded
 from .augment import Transform
 from .cache import identity
 from .images import Images
@@ -55,12 +55,12 @@ def _shared(data: DataSet, found: Path, _identity: tuple[str, int, str]) -> Imag
     return data.read(found)
 
 
-def _cifar(layout: cifar.Layout, mean: tuple[float, ...], std: tuple[float, ...]) -> DataSet:
+def _cifar(layout: binary.CifarLayout, mean: tuple[float, ...], std: tuple[float, ...]) -> DataSet:
     return DataSet(
         layout.name,
-        find=partial(cifar.find, layout=layout),
-        read=partial(cifar.read, layout=layout),
-        counts=partial(cifar.counts, layout=layout),
+        find=partial(binary.find_cifar, layout=layout),
+        read=partial(binary.read_cifar, layout=layout),
+        counts=partial(binary.count_cifar, layout=layout),
         mean=mean,
         std=std,
         padding=4,
@@ -71,14 +71,14 @@ def _cifar(layout: cifar.Layout, mean: tuple[float, ...], std: tuple[float, ...]
 DATA_SETS = {
     data.name: data
     for data in (
-        DataSet("mnist", idx.find, idx.read, idx.counts, mean=(0.1307,), std=(0.3081,)),
-        _cifar(cifar.CIFAR10, (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
-        _cifar(cifar.CIFAR100, (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)),
+        DataSet("mnist", binary.find_mnist, binary.read_mnist, binary.count_mnist, mean=(0.1307,), std=(0.3081,)),
+        _cifar(binary.CIFAR10, (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
+        _cifar(binary.CIFAR100, (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)),
         DataSet(
             "tinyimagenet",
-            tinyimagenet.find,
-            tinyimagenet.read,
-            tinyimagenet.counts,
+            encoded.find_tinyimagenet,
+            encoded.read_tinyimagenet,
+            encoded.count_tinyimagenet,
             mean=(0.4802, 0.4481, 0.3975),
             std=(0.2770, 0.2691, 0.2821),
             padding=4,

@@ -1,4 +1,4 @@
-"""The network for a benchmark."""
+"""The network for a benchmark, and its trained weights as a file that can run no code."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from safetensors.torch import save
 from torch import nn
 
 from coldtheory.ground.errors import ColdError, unknown_name
 
 from ..catalogue import BENCHMARKS
 from ..data.benchmark import Benchmark
-from ..data.streams import derived_seed
-from .conv import small_conv
-from .heads import HeadedModel
-from .mlp import mlp
-from .resnet import resnet18
+from ..streams import derived_seed
+from .networks import HeadedModel, mlp, resnet18, small_conv
 
 MODELS = ("mlp-256", "mlp-256-256", "resnet18", "conv")
 
@@ -78,6 +76,12 @@ def default_model(benchmark: Benchmark) -> str:
     return "resnet18" if benchmark.name.startswith("folder:") else "conv"
 
 
+def model_bytes(model: nn.Module) -> bytes:
+    """The weights as safetensors."""
+    data: bytes = save({name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()})
+    return data
+
+
 def _named(name: str, benchmark: Benchmark, width: int) -> tuple[nn.Module, int]:
     shape = benchmark.input_shape
     kind, *sizes = name.split("-")
@@ -105,7 +109,7 @@ def _features(module: nn.Module, benchmark: Benchmark) -> int:
         for part, training in was_training.items():
             part.training = training
     if not isinstance(outputs, torch.Tensor) or outputs.dim() != 2 or len(outputs) != 2:
-        raise ColdError("the module must give one row of features a sample: a tensor (n, f)")
+        raise ColdError("the module must give one row of features per sample: a tensor (n, f)")
     return int(outputs.shape[1])
 
 

@@ -42,8 +42,8 @@ def measure(config: RunConfig) -> Speed:
     """Two tasks of a few steps; in the second one the memory batch is as large as in the run's last task."""
     import torch  # noqa: PLC0415  (only where something is measured)
 
+    from ..compute import peak_memory, pick_device  # noqa: PLC0415
     from ..data import from_tensors  # noqa: PLC0415
-    from ..devices import peak_memory, pick_device  # noqa: PLC0415
     from ..trainer import Trainer  # noqa: PLC0415
 
     form, classes = shape(config)

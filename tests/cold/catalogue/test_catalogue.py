@@ -12,8 +12,8 @@ from cold import catalogue
 from cold.catalogue import BENCHMARKS, METHODS
 from cold.config import RunConfig, make_config
 from cold.data import load_benchmark, synthetic
+from cold.data.cache import data_root
 from cold.data.catalogue import DATA_SETS
-from cold.data.roots import data_root
 from cold.methods import all_methods, find_method
 from cold.studies.passes import work
 from cold.tables.terms import declarations
