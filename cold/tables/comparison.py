@@ -9,8 +9,7 @@ from functools import cached_property
 from coldtheory.ground.statistics import Difference, paired
 from coldtheory.paper import PrintedResult, paper
 
-from ..plots.store import Run
-from .stored import RunsOnHand
+from .stored import Run, RunsOnHand
 from .terms import Row, Settings, Terms, layered
 from .wanted import WantedRun, final_runs, tuning_run
 

@@ -11,6 +11,8 @@ from ..config import make_config
 from ..plots.store import RESULT, Run, read_run
 from .wanted import WantedRun
 
+__all__ = ["ROOTS", "Run", "RunsOnHand"]
+
 ROOTS = (Path("runs"), Path("results/runs"))
 
 
