@@ -131,7 +131,7 @@ class Trainer:
         if not same_data(stored, self.data):
             raise ColdError(
                 f"{what} was made from other data (fingerprint {stored}, this run's data have {self.data}); name the "
-                "data it was made from with --data-root, or start over with --fresh"
+                "data it was made from with --data-root or folder:PATH, or start over with --fresh"
             )
         if stored is None and self.group.leads:
             print(f"note: {what} does not record its data; they are taken to be this run's", file=sys.stderr)
