@@ -112,11 +112,6 @@ class RunConfig:
         return f"{_safe(self.dataset)}-{_safe(self.method)}-s{self.seed}-{config_key(identity)[:8]}"
 
 
-def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration without what names the place only; what an older version did not know has its default."""
-    return {name: value for name, value in {**RunConfig().as_dict(), **config}.items() if name not in PLACE}
-
-
 def check_memory(config: RunConfig, tasks: int) -> None:
     """Whether the memory can hold what a step draws: said before the first step, not when the second task begins."""
     each = config.memory // tasks

@@ -22,7 +22,7 @@ from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 
 from .checkpoint import checkpoints, load_latest, remove_checkpoints, save_checkpoint
-from .config import RunConfig, check_memory, comparable
+from .config import RunConfig, check_memory
 from .data import Benchmark, Part, load_benchmark
 from .devices import peak_memory, pick_device
 from .diagnostics import Watch
@@ -32,7 +32,7 @@ from .methods.base import Batch, Context, find_method
 from .models import build_model, model_bytes
 from .optimizers import make_optimizer
 from .record import Position, Progress, Record
-from .results import MODEL, Result, make_result, write_result
+from .runs import MODEL, Result, comparable, identified, make_result, write_result
 from .streams import Streams
 
 _LOOK_EVERY = 50
@@ -71,10 +71,10 @@ class Trainer:
         if config.threads is not None:
             torch.set_num_threads(config.threads)
         self.device = pick_device(config.device)
-        loaded = benchmark if benchmark is not None else _load(config, data_root)
+        loaded = benchmark if benchmark is not None else load_data(config, data_root)
         self.benchmark = loaded.to(self.device)
         name = config.dataset if benchmark is None else benchmark.name
-        self.config = replace(config, dataset=name, tasks=len(self.benchmark.tasks))
+        self.config = identified(replace(config, dataset=name), len(self.benchmark.tasks))
         self.folder = None if out is None else out / self.config.run_id
         method = find_method(config.method)
         if method.uses_memory:
@@ -121,6 +121,11 @@ class Trainer:
     def resumed(self) -> bool:
         """Whether the run went on from a checkpoint."""
         return self._resumed_at is not None
+
+    @property
+    def data(self) -> str | None:
+        """The fingerprint of the data at hand."""
+        return getattr(self.benchmark, "fingerprint", None)
 
     def run(self, *, resume: bool = False) -> Result:
         """Train to the end; with `resume` from the last checkpoint in the folder, if there is one."""
@@ -284,7 +289,13 @@ class Trainer:
             "processes": self.group.size,
         }
         result = make_result(
-            self.config.run_id, self.config.as_dict(), arrays, timing, {"torch": torch.__version__}, diagnostics
+            self.config.run_id,
+            self.config.as_dict(),
+            arrays,
+            timing,
+            {"torch": torch.__version__},
+            diagnostics,
+            self.data,
         )
         if self.folder is not None and self.group.leads:
             write_atomically(self.folder / MODEL, model_bytes(self.method.network_for_evaluation()))
@@ -350,7 +361,8 @@ class Trainer:
         self._resumed_at = self.position.total
 
 
-def _load(config: RunConfig, data_root: Path | None) -> Benchmark:
+def load_data(config: RunConfig, data_root: Path | None) -> Benchmark:
+    """The benchmark that the settings name."""
     return load_benchmark(
         config.dataset,
         root=data_root,

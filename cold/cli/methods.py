@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from coldtheory.ground.command_line import JsonOption
 from coldtheory.paper import Complexity, paper
 
 from ..methods import Method, all_methods, find_method
-from .show import JsonOption
 
 _LETTERS = (
     "b batch, m replayed samples a step, t past tasks, d weights, C a sample's gradient, M memory, p a sample's size, "

@@ -9,7 +9,7 @@ from functools import cached_property
 from coldtheory.ground.statistics import Difference, paired
 from coldtheory.paper import PrintedResult, paper
 
-from ..plots.store import Run
+from ..runs import Result
 from .cells import Cell, final_cells
 from .choice import Choice, choose
 from .stored import Shelf
@@ -22,7 +22,7 @@ class Line:
 
     row: Row
     choice: Choice
-    runs: dict[int, Run]
+    runs: dict[int, Result]
     missing: tuple[Cell, ...]
     printed: PrintedResult | None
 
@@ -49,7 +49,7 @@ class Line:
 
     @property
     def ids(self) -> frozenset[str]:
-        return frozenset(run.id for run in self.runs.values())
+        return frozenset(run.run_id for run in self.runs.values())
 
 
 @dataclass(frozen=True, eq=False)

@@ -66,7 +66,7 @@ def _row(one: Comparison, line: Line) -> dict[str, Any]:
         "label": line.row.label,
         "settings": line.settings,
         "tried": [{"settings": settings, "validation_acc": value} for settings, value in line.choice.tried],
-        "runs": {seed: run.id for seed, run in line.runs.items()},
+        "runs": {seed: run.run_id for seed, run in line.runs.items()},
         "acc": line.acc,
         "forgetting": line.forgetting,
         "acc_mean": acc and acc.mean,

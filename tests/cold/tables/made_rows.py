@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from cold.results import ARRAYS, FORMAT, RESULT
+from cold.runs import ARRAYS, FORMAT, RESULT
 from cold.tables.cells import final_cells
 from cold.tables.choice import choose
 from cold.tables.stored import Shelf

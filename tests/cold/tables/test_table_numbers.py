@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from cold.results import RESULT
+from cold.runs import RESULT
 from cold.tables.cells import final_cells, tuning_cell
 from cold.tables.words import notes
 from coldtheory.ground.statistics import paired, spread
