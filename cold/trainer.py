@@ -30,8 +30,7 @@ from .distributed import Group, SharedForward
 from .methods.base import Batch, Context, find_method
 from .models import build_model, model_bytes
 from .record import Position, Progress, Record
-from .results import MODEL, Result, make_result, write_result
-from .runs.identity import comparable, same_data
+from .runs import MODEL, Result, comparable, identified, make_result, same_data, write_result
 from .streams import Streams
 
 _LOOK_EVERY = 50
@@ -73,7 +72,7 @@ class Trainer:
         loaded = benchmark if benchmark is not None else load_data(config, data_root)
         self.benchmark = loaded.to(self.device)
         name = config.dataset if benchmark is None else benchmark.name
-        self.config = replace(config, dataset=name, tasks=len(self.benchmark.tasks))
+        self.config = identified(replace(config, dataset=name), len(self.benchmark.tasks))
         self.folder = None if out is None else out / self.config.run_id
         method = find_method(config.method)
         if method.uses_memory:

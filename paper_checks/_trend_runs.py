@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from cold.plots.store import Run, read_runs
+from cold.runs import Result, find_runs
 from cold.studies import Planned, find_study, planned
 from coldtheory.ground.errors import ColdError
 from paper_checks._contrasts import Missing
@@ -25,19 +25,19 @@ _Found = TypeVar("_Found")
 class Grid:
     """The stored runs of a study on one dataset."""
 
-    runs: Mapping[tuple[str, float | str, int], Run]  # (method, value, seed)
+    runs: Mapping[tuple[str, float | str, int], Result]  # (method, value, seed)
     seeds: tuple[int, ...]
     values: tuple[float | str, ...]
 
-    def each(self, method: str, value: float | str, measure: Callable[[Run], float]) -> np.ndarray:
+    def each(self, method: str, value: float | str, measure: Callable[[Result], float]) -> np.ndarray:
         """(seeds,)"""
         return np.array([measure(self.runs[method, value, seed]) for seed in self.seeds])
 
-    def over(self, method: str, measure: Callable[[Run], float]) -> np.ndarray:
+    def over(self, method: str, measure: Callable[[Result], float]) -> np.ndarray:
         """(values, seeds)"""
         return np.stack([self.each(method, value, measure) for value in self.values])
 
-    def slope(self, method: str, measure: Callable[[Run], float]) -> np.ndarray:
+    def slope(self, method: str, measure: Callable[[Result], float]) -> np.ndarray:
         """(seeds,): least-squares change of the measure when the value doubles."""
         return per_doubling(self.values, self.over(method, measure))
 
@@ -58,7 +58,7 @@ def grid(study: str, dataset: str, **settings: object) -> Grid:
 
     More seeds than the study's own count if they follow on those and are complete.
     """
-    stored = _stored(RUNS)
+    stored = find_runs(RUNS)
     cells = _cells(study, dataset, settings)
     lacking = [one for one in cells if one.config.run_id not in stored]
     if lacking:
@@ -86,69 +86,64 @@ def _cells(study: str, dataset: str, settings: Mapping[str, object], seed: int |
     ]
 
 
-def _stored(folder: Path) -> dict[str, Run]:
-    runs, _ = read_runs(folder)
-    return {run.id: run for run in runs}
-
-
 # ----------------------------------------------------------------------------------------------------- what is measured
 
 
-def acc(run: Run) -> float:
+def acc(run: Result) -> float:
     """Average accuracy after the last task, per cent."""
     return _metric(run, "acc")
 
 
-def forgetting(run: Run) -> float:
+def forgetting(run: Result) -> float:
     """Forgetting in points of accuracy."""
     return 100.0 * _metric(run, "forgetting")
 
 
-def diagnostic(name: str) -> Callable[[Run], float]:
+def diagnostic(name: str) -> Callable[[Result], float]:
     """A measure of what `--diagnostics` stored under a name."""
     return lambda run: _there(run, name, run.diagnostics.get(name))
 
 
-def learning_acc(run: Run) -> float:
+def learning_acc(run: Result) -> float:
     """Average accuracy on each task just after it was learnt, per cent."""
     return 100.0 * float(np.diag(_matrix(run, "accuracy")).mean())
 
 
-def acc_on_the_way(run: Run) -> float:
+def acc_on_the_way(run: Result) -> float:
     """The average over t of the accuracy after task t, per cent."""
     return float(np.mean(run.over_tasks("acc")))
 
 
-def queue(run: Run) -> float:
+def queue(run: Result) -> float:
     """The mean of Q_k[t] over the past tasks k < t of all t."""
     past = _past_queues(run)
     return float(np.mean(np.concatenate(past)))
 
 
-def newest_share(run: Run) -> float:
+def newest_share(run: Result) -> float:
     """Of all that stands in queues, the part of the task just before: 1 if constraints act on the newest task alone."""
     past = _past_queues(run)[1:]  # with one past task there is nothing to share
     total = sum(float(row.sum()) for row in past)
     return sum(float(row[-1]) for row in past) / total if total else math.nan
 
 
-def _past_queues(run: Run) -> list[np.ndarray]:
+def _past_queues(run: Result) -> list[np.ndarray]:
     """Row by row, the queues at the end of task t = 2, ..., T of tasks 1, ..., t-1."""
     queues = _matrix(run, "queues")  # (T+1, T), row t: after task t
     return [row[: t - 1] for t, row in enumerate(queues) if t > 1]
 
 
-def _metric(run: Run, name: str) -> float:
+def _metric(run: Result, name: str) -> float:
     return _there(run, name, run.metrics.get(name))
 
 
-def _matrix(run: Run, name: str) -> np.ndarray:
+def _matrix(run: Result, name: str) -> np.ndarray:
     return _there(run, name, run.array(name))
 
 
-def _there(run: Run, name: str, found: _Found | None) -> _Found:
+def _there(run: Result, name: str, found: _Found | None) -> _Found:
     if found is None:
-        raise ColdError(f"{run.id} has no {name}; run it again")
+        raise ColdError(f"{run.run_id} has no {name}; run it again")
     return found
 
 

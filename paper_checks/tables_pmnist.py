@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cold.plots.store import Run, read_runs
+from cold.runs import Result, find_runs
 from coldtheory.paper import paper
 from paper_checks.base import Finding, Verdict, claim
 
@@ -17,7 +17,7 @@ _METHODS = {"cold": "COLD", "cold-oracle": "COLD-ORACLE"}
 _LEAST_SEEDS = 3
 
 
-def rows(runs: Sequence[Run], method: str, delta: float) -> tuple[np.ndarray, np.ndarray]:
+def rows(runs: Sequence[Result], method: str, delta: float) -> tuple[np.ndarray, np.ndarray]:
     """(ACC, F) of all seeds with the paper's settings but for the tolerance."""
     printed = paper().runs("pmnist", _METHODS[method])[0]
     same = {
@@ -50,7 +50,7 @@ def rows(runs: Sequence[Run], method: str, delta: float) -> tuple[np.ndarray, np
         points of accuracy, of the method that is nearer to missing its row.""",
 )
 def pmnist_ours() -> Finding:
-    runs, _ = read_runs(RUNS)
+    runs = tuple(find_runs(RUNS).values())
     words, margins, reached, data = [], [], {"printed": True, "zero": True}, {}
     for method, name in _METHODS.items():
         cell = next(c for c in paper().table("tab:pmnist").cells if c.method == name)

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from cold.plots.names import method_name
-from cold.plots.store import Run
+from cold.runs import Result
 from paper_checks._contrasts import Contrast
 from paper_checks._trend_runs import acc, acc_on_the_way, diagnostic, grid, per_doubling
 from paper_checks._trends import BOTH, NAMES, Shown, trend
@@ -44,7 +44,7 @@ def baselines_lead(dataset: str) -> Iterator[Contrast]:
 def nccl_degrades(dataset: str) -> Iterator[Contrast]:
     runs = grid("baselines", dataset)
 
-    def loss(run: Run) -> float:
+    def loss(run: Result) -> float:
         return run.over_tasks("acc")[0] - acc(run)
 
     nccl = runs.each("nccl", "nccl", loss)
@@ -86,6 +86,6 @@ def _log_gradients(dataset: str, *, iid: bool, name: str) -> np.ndarray:
     return per_doubling(runs.values, runs.over("cold", _log2(name)))
 
 
-def _log2(name: str) -> Callable[[Run], float]:
+def _log2(name: str) -> Callable[[Result], float]:
     measure = diagnostic(name)
     return lambda run: math.log2(measure(run))

@@ -5,7 +5,7 @@ benchmarks  what each named benchmark is made of
 lookup      entries by any of their spellings
 """
 
-from .benchmarks import BENCHMARK_NAMES, BENCHMARKS, BenchmarkEntry, Pixels
+from .benchmarks import BENCHMARK_NAMES, BENCHMARKS, BenchmarkEntry, Pixels, default_tasks, even_split
 from .lookup import (
     IID,
     benchmark,
@@ -33,6 +33,8 @@ __all__ = [
     "benchmark",
     "benchmark_title",
     "canonical",
+    "default_tasks",
+    "even_split",
     "method",
     "method_title",
     "printed_costs",

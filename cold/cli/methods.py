@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from coldtheory.ground.command_line import JsonOption
+
 from ..catalogue import METHODS, MethodEntry, printed_costs
-from .show import JsonOption
 
 _LETTERS = (
     "b batch, m replayed samples a step, t past tasks, d weights, C a sample's gradient, M memory, p a sample's size, "

@@ -13,11 +13,11 @@ from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import config_key
 
 from ..catalogue import benchmark
+from ..runs import FORMAT, Result, find_runs
 from ..studies import PROFILES, Picture, planned, studies
 from .names import IID, dataset_name, method_name
 from .printed import printed_rows
 from .select import REDUCED, lines_of, settings, table_of
-from .store import FORMAT, Run, read_runs
 from .studies import SEEDS, Panel, Study
 
 _VERSION = 3  # raise it when the table of a study means something else
@@ -79,10 +79,11 @@ class TrainingData:
             table = Table.of([*table.rows(), *printed_rows(self.study)])
         return Stored(table, self._config(used), self.key, _origins(used))
 
-    def _read(self, folder: Path) -> tuple[tuple[Run, ...], tuple[str, ...]]:
+    def _read(self, folder: Path) -> tuple[tuple[Result, ...], tuple[str, ...]]:
         """Stored runs, and what cannot be read. Where a study of the profile draws this very picture, only the study's
         own settings count, with any seed, if there are such runs: others would add stray points to a curve."""
-        runs, problems = read_runs(*self._folders(folder))
+        found = find_runs(*self._folders(folder))
+        runs = tuple(found.values())
         picture = Picture(self.study.id, self.dataset)
         own = {
             settings(run.config.as_dict())
@@ -90,7 +91,7 @@ class TrainingData:
             if self.profile is not None and picture in study.pictures.get(self.profile, ())
             for run in planned(study, self.profile)
         }
-        return tuple(run for run in runs if settings(run.config) in own) or runs, problems
+        return tuple(run for run in runs if settings(run.config) in own) or runs, found.problems
 
     def _folders(self, folder: Path) -> tuple[Path, ...]:
         return (folder,) if self.kept is None else (folder, self.kept)
@@ -98,17 +99,17 @@ class TrainingData:
     def make(self, folder: Path) -> None:
         raise ColdError(f"training runs are not made here; make them with: {self.command}")
 
-    def _missing(self, runs: tuple[Run, ...]) -> Panel | None:
+    def _missing(self, runs: tuple[Result, ...]) -> Panel | None:
         return next((panel for panel in self.study.panels if not self._varies(panel, runs)), None)
 
-    def _varies(self, panel: Panel, runs: tuple[Run, ...]) -> bool:
+    def _varies(self, panel: Panel, runs: tuple[Result, ...]) -> bool:
         """Whether at least two values of what the panel varies are stored: one alone is no comparison."""
         lines = lines_of(panel, runs, self.profile)
         if panel.field == "method":
             return len(lines) > 1
         return any(len({str(run.config.get(panel.field)) for run in line.runs}) > 1 for line in lines)
 
-    def _nothing(self, missing: Panel, runs: tuple[Run, ...], folder: Path) -> str:
+    def _nothing(self, missing: Panel, runs: tuple[Result, ...], folder: Path) -> str:
         """In one line: which runs are not there, and how to come by them or by a smaller picture."""
         kept = "" if self.profile is None else f" with profile {self.profile}"
         places = " or ".join(map(str, self._folders(folder)))
@@ -123,14 +124,14 @@ class TrainingData:
             if any(picture.figure == self.study.id for picture in study.pictures.get(profile, ())):
                 yield study.id, profile
 
-    def _config(self, used: list[Run]) -> dict[str, Any]:
+    def _config(self, used: list[Result]) -> dict[str, Any]:
         """What the drawn runs share, and what they vary."""
         names = dict.fromkeys(name for run in used for name in run.config)
         values = {name: _distinct(run.config.get(name) for run in used) for name in names}
         seeds = values.pop("seed", [])
         shared = {name: found[0] for name, found in values.items() if len(found) == 1}
         varied = {name: found for name, found in values.items() if len(found) > 1}
-        return {"runs": sorted(run.id for run in used), "seeds": seeds, "shared": shared, "varied": varied}
+        return {"runs": sorted(run.run_id for run in used), "seeds": seeds, "shared": shared, "varied": varied}
 
 
 def _command(panel: Panel, method: str, value: Any, seed: int) -> str:
@@ -159,7 +160,7 @@ def _distinct(values: Iterator[Any]) -> list[Any]:
     return found
 
 
-def _origins(used: list[Run]) -> list[Mapping[str, Any]]:
+def _origins(used: list[Result]) -> list[Mapping[str, Any]]:
     """Each different provenance once, the time aside: the earliest stands for all."""
     found: dict[str, Mapping[str, Any]] = {}
     for run in sorted(used, key=lambda run: run.time):

@@ -17,8 +17,8 @@ import numpy as np
 
 from coldtheory.figures.table import Table
 
+from ..runs import Result
 from .names import same
-from .store import Run
 from .studies import Panel, Study
 
 #: Fields that change nothing about a result, or nothing but its seed.
@@ -36,10 +36,10 @@ class Line:
     """Runs of one method that differ in the panel's field and the seed alone."""
 
     method: str
-    runs: tuple[Run, ...]
+    runs: tuple[Result, ...]
 
 
-def lines_of(panel: Panel, runs: Sequence[Run], profile: str | None = None) -> list[Line]:
+def lines_of(panel: Panel, runs: Sequence[Result], profile: str | None = None) -> list[Line]:
     """The runs that a panel draws, by method in the panel's order; empty if none is stored.
 
     Without a profile, runs of the reduced ones do not count: what is not at full size says so in its name.
@@ -66,12 +66,12 @@ def lines_of(panel: Panel, runs: Sequence[Run], profile: str | None = None) -> l
     return lines
 
 
-def _of_profile(run: Run, profile: str | None) -> bool:
+def _of_profile(run: Result, profile: str | None) -> bool:
     found = run.config.get("profile")
     return found not in REDUCED if profile is None else bool(found == profile)
 
 
-def _own_values(runs: list[Run], panel: Panel) -> list[Run]:
+def _own_values(runs: list[Result], panel: Panel) -> list[Result]:
     """Lines over tasks, one a value: where two or more of the panel's own values are stored, only these.
 
     A sweep over one epoch to twenty is thus also the comparison of one with five.
@@ -82,14 +82,14 @@ def _own_values(runs: list[Run], panel: Panel) -> list[Run]:
     return own if len({str(_value(run, panel)) for run in own}) > 1 else runs
 
 
-def table_of(study: Study, runs: Sequence[Run], profile: str | None = None) -> tuple[Table, list[Run]]:
+def table_of(study: Study, runs: Sequence[Result], profile: str | None = None) -> tuple[Table, list[Result]]:
     """The tidy table of a study, and the runs it is made of."""
     rows: list[dict[str, Any]] = []
-    used: dict[str, Run] = {}
+    used: dict[str, Result] = {}
     for number, panel in enumerate(study.panels):
         for line in lines_of(panel, runs, profile):
             for run in line.runs:
-                used[run.id] = run
+                used[run.run_id] = run
                 about = {
                     "panel": number, "kind": panel.kind, "dataset": panel.dataset, "method": line.method,
                     "field": panel.field, "value": _value(run, panel), "seed": run.config.get("seed"),
@@ -101,14 +101,14 @@ def table_of(study: Study, runs: Sequence[Run], profile: str | None = None) -> t
     return Table.of(rows), list(used.values())
 
 
-def _settings(run: Run) -> str:
+def _settings(run: Result) -> str:
     """What tells two runs of COLD apart where methods are compared."""
     V, delta = run.config.get("V"), run.config.get("delta")
     own = str(run.config.get("method", "")).startswith("cold") and V is not None and delta is not None
     return f"V = {V:g}, δ = {delta:g}" if own else ""
 
 
-def _entries(panel: Panel, run: Run) -> Iterator[dict[str, Any]]:
+def _entries(panel: Panel, run: Result) -> Iterator[dict[str, Any]]:
     """What one run shows in a panel: `what`, `t`, `k` and `y`."""
     if panel.kind == "sweep":
         for name in panel.metrics:
@@ -127,7 +127,7 @@ def _entries(panel: Panel, run: Run) -> Iterator[dict[str, Any]]:
                     yield {"what": name, "t": t + first, "k": k + 1, "y": float(value)}
 
 
-def _shows(panel: Panel, run: Run) -> bool:
+def _shows(panel: Panel, run: Result) -> bool:
     """Whether a run has what the panel draws, at a value the panel draws."""
     if panel.kind in ("queues", "accuracy"):
         return run.array(panel.kind) is not None and any(_equal(_value(run, panel), v) for v in panel.values)
@@ -137,7 +137,7 @@ def _shows(panel: Panel, run: Run) -> bool:
     return run.array("accuracy") is not None
 
 
-def _value(run: Run, panel: Panel) -> Any:
+def _value(run: Result, panel: Panel) -> Any:
     return run.config.get(panel.field)
 
 
@@ -147,16 +147,16 @@ def _equal(left: Any, right: Any) -> bool:
     return left is not None and math.isclose(float(left), float(right), rel_tol=1e-9)
 
 
-def _largest(runs: Sequence[Run], key: Callable[[Run], Hashable], panel: Panel) -> list[Run]:
+def _largest(runs: Sequence[Result], key: Callable[[Result], Hashable], panel: Panel) -> list[Result]:
     """The group with the most different cells, then on all images, with the most runs, most central, newest.
 
     Where a method was also run with one setting or another changed, the runs with none changed are the central ones.
     """
-    groups: dict[Hashable, list[Run]] = defaultdict(list)
+    groups: dict[Hashable, list[Result]] = defaultdict(list)
     for run in runs:
         groups[key(run)].append(run)
 
-    def rank(group: list[Run]) -> tuple[int, bool, int, int, str]:
+    def rank(group: list[Result]) -> tuple[int, bool, int, int, str]:
         cells = {(str(run.config["method"]), str(_value(run, panel))) for run in group}
         apart = sum(_distance(group[0], other[0]) for other in groups.values())
         whole = group[0].config.get("limit_train") is None
@@ -165,15 +165,15 @@ def _largest(runs: Sequence[Run], key: Callable[[Run], Hashable], panel: Panel) 
     return max(groups.values(), key=rank, default=[])
 
 
-def _distance(left: Run, right: Run) -> int:
+def _distance(left: Result, right: Result) -> int:
     """In how many settings two runs differ."""
     names = {*left.config, *right.config} - _FREE
     return sum(left.config.get(name) != right.config.get(name) for name in names)
 
 
-def _latest(runs: Sequence[Run], panel: Panel) -> list[Run]:
+def _latest(runs: Sequence[Result], panel: Panel) -> list[Result]:
     """One run a value and seed: the newest."""
-    newest: dict[tuple[str, str], Run] = {}
+    newest: dict[tuple[str, str], Result] = {}
     for run in sorted(runs, key=lambda run: run.time):
         newest[str(_value(run, panel)), str(run.config.get("seed"))] = run
     return sorted(newest.values(), key=lambda run: (_order(_value(run, panel)), _order(run.config.get("seed"))))

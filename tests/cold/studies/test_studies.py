@@ -178,7 +178,7 @@ def test_unknown_names():
 def test_listing_planning_and_status_need_no_torch():
     done = run_without_torch(
         "from cold.cli.app import app\n"
-        "from cold.grid import fill, merge\n"
+        "from cold.grid import fill\nfrom cold.runs import merge, pack\n"
         "for words in (['list'], ['status'], ['run', 'all', '--profile', 'paper', '--dry-run']):\n"
         "    app(['study', *words], standalone_mode=False)\n"
     )
