@@ -31,8 +31,9 @@ from rich.console import Console
 from rich.table import Table
 
 from coldtheory import make_tasks, simulate
+from coldtheory.paper import TOY
 
-ETA, DELTA, STEPS = 4e-4, 4e-7, 3
+ETA, DELTA, STEPS = TOY.eta, TOY.delta, TOY.steps
 NAMES = ("grad_sq_before", "grad_sq_after", "Qbar", "Delta", "alpha", "lyapunov", "cross")
 Result = dict[str, np.ndarray]
 
@@ -171,7 +172,7 @@ def both_cores(console: Console, seeds: int) -> None:
 
 def _summary(optima: np.ndarray, V: np.ndarray) -> np.ndarray:
     run = simulate(optima, V=V)
-    return np.stack([run.avg_grad_before, run.avg_grad_after, run.avg_Qbar])
+    return np.stack([run.avg_grad_sq_before, run.avg_grad_sq_after, run.avg_Qbar])
 
 
 def main() -> None:

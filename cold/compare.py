@@ -11,12 +11,9 @@ import numpy as np
 
 from coldtheory.paper import PrintedResult, paper
 
+from .catalogue import method_title, unused_settings
 from .config import RunConfig
-from .plots.names import method_name
 from .runs import Result, comparable
-
-#: Settings that other methods carry along and do not use.
-_OF_COLD = ("V", "delta", "weights", "queue_update", "oracle", "idle", "reference_passes")
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ def grouped(results: Iterable[Result]) -> list[Group]:
 
 def printed_cell(config: dict[str, Any]) -> PrintedResult | None:
     """What the paper prints for a run's setting, if anything; nothing stands beside a validation result."""
-    name = method_name(config["method"])
+    name = method_title(config["method"])
     if config.get("evaluate_on", "test") != "test":
         return None
     fits = [
@@ -129,8 +126,7 @@ def _seed(result: Result) -> int:
 
 def _settings(config: dict[str, Any]) -> dict[str, Any]:
     full = comparable(config)
-    unused = () if str(full["method"]).startswith("cold") else _OF_COLD
-    return {name: value for name, value in full.items() if name not in ("seed", *unused)}
+    return {name: value for name, value in full.items() if name not in ("seed", *unused_settings(str(full["method"])))}
 
 
 def _word(name: str, value: Any) -> str:

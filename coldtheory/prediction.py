@@ -6,7 +6,7 @@ J gradient steps of size eta on V Phi_t go the share f = 1 - (1 - eta V)^J of th
     x_t = x_{t-1} + f (a_t - x_{t-1})
 
 The mean of a_t - x_{t-1} obeys e_{t+1} = (1 - f) e_t + g from e_1 = w_base + g - x_0. The noise in x_{t-1} has
-the variance f^2 c2 sum_{i < t-1} (1 - f)^{2i} a coordinate and is independent of xi_t. Together
+the variance f^2 c2 sum_{i < t-1} (1 - f)^{2i} per coordinate and is independent of xi_t. Together
 
     E |grad Phi_t(x_{t-1})|^2 = |e_t|^2 + c2 d (1 + f^2 sum_{i < t-1} (1 - f)^{2i}).
 """
@@ -21,7 +21,7 @@ from .ground.errors import ColdError
 from .quadratics import Array
 
 
-def predicted_grad_before(
+def predicted_grad_sq_before(
     V: ArrayLike,
     *,
     w_base: ArrayLike,
@@ -37,7 +37,7 @@ def predicted_grad_before(
     drift_vector : how far the centre moves over all T tasks, drift * v in HIGH (None: it does not move)
     w0           : x_0, (d,); None is the origin
 
-    >>> predicted_grad_before([1.0], w_base=[2.0], c2=0.0, T=3, eta=0.5, steps=1)     # the error halves
+    >>> predicted_grad_sq_before([1.0], w_base=[2.0], c2=0.0, T=3, eta=0.5, steps=1)     # the error halves
     array([[4.  , 1.  , 0.25]])
     """
     V = np.atleast_1d(np.asarray(V, dtype=np.float64))

@@ -8,12 +8,13 @@ import numpy as np
 
 from coldtheory import Run, Tasks, make_tasks, simulate
 from coldtheory.ground.statistics import Slope, Spread, minimum_of, slope_of
-from coldtheory.prediction import predicted_grad_before
+from coldtheory.paper import TOY
+from coldtheory.prediction import predicted_grad_sq_before
 from coldtheory.quadratics import Array
 from coldtheory.settings import Reference, Weights
 from coldtheory.tasks import base_and_drift
 
-ETA, DELTA, STEPS, T = 4e-4, 4e-7, 3, 150  # as printed in subsec:exp_theoryvalidation
+ETA, DELTA, STEPS, T = TOY.eta, TOY.delta, TOY.steps, TOY.T
 SEEDS = range(20)
 V = np.geomspace(5.0, 2400.0, 60)  # up to eta V = 0.96
 FIT = (50.0, 200.0)  # the range in which the printed figures are read
@@ -31,13 +32,13 @@ def runs(regime: str, weights: Weights = "mean", steps: int = STEPS, reference: 
 
 
 def slope(regime: str, name: str, between: tuple[float, float] = FIT, steps: int = STEPS) -> Slope:
-    """Log-log slope over V of avg_grad_before, avg_grad_after or avg_Qbar."""
+    """Log-log slope over V of avg_grad_sq_before, avg_grad_sq_after or avg_Qbar."""
     found = slope_of(V, getattr(runs(regime, steps=steps), name), between)
     assert found is not None
     return found
 
 
-def turning_point(regime: str, name: str = "avg_grad_before") -> Spread | None:
+def turning_point(regime: str, name: str = "avg_grad_sq_before") -> Spread | None:
     """Where the curve over V is smallest."""
     return minimum_of(V, getattr(runs(regime), name))
 
@@ -50,7 +51,7 @@ def predicted_turning_point(regime: str, tasks_seen: int, *, start_at_base: bool
         base, drift = base_and_drift(regime, seed)
         c2 = {"low": 0.0004, "high": 0.0064}[regime]
         start = base if start_at_base else None
-        each_task = predicted_grad_before(
+        each_task = predicted_grad_sq_before(
             grid, w_base=base, drift_vector=drift, w0=start, c2=c2, T=tasks_seen, eta=ETA, steps=STEPS
         )
         curves.append(each_task.mean(axis=1))

@@ -19,7 +19,7 @@ from .facts import verdicts
 from .measures import Measures, Setting
 from .recorder import Recorder
 
-_POINTS = 10  # gradients a task, the first step's included
+_POINTS = 10  # gradients per task, the first step's included
 _CURVATURE_SAMPLES = 2000  # a Lanczos iteration costs some forty passes over them
 
 
@@ -156,8 +156,8 @@ class Watch:
         notes = []
         if len(benchmark.head_widths) > 1:
             notes.append(
-                "each task has its own head: D_phi and avg_grad_sq at a task's start are taken with a head that no "
-                "step has trained, and gradients of two tasks meet in the backbone only"
+                "each task has its own head: D_phi_trajectory and avg_grad_sq_before are taken at a task's start with "
+                "a head that no step has trained, and gradients of two tasks meet in the backbone only"
             )
         if config.queue_update != "task" and self.method.queues() is not None:
             notes.append(
@@ -170,7 +170,7 @@ class Watch:
         if config.compile:
             notes.append("no curvature: a compiled network has no second derivative")
         elif max(len(task.train) for task in benchmark.tasks) > _CURVATURE_SAMPLES:
-            notes.append(f"curvature on {_CURVATURE_SAMPLES} samples a task")
+            notes.append(f"curvature on {_CURVATURE_SAMPLES} samples per task")
         return notes
 
 

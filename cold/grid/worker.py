@@ -128,10 +128,10 @@ def data_at_hand(config: RunConfig, data_root: Path | None) -> str | None:
     bare = RunConfig(**{name: getattr(config, name) for name in _OF_DATA})
     key = (bare.run_id, data_root)
     if key not in _fingerprints:
-        from ..trainer import load_data  # noqa: PLC0415  (torch)
+        from ..compute import load_data  # noqa: PLC0415  (torch)
 
         try:
-            _fingerprints[key] = getattr(load_data(bare, data_root), "fingerprint", None)
+            _fingerprints[key] = load_data(bare, data_root).fingerprint or None
         except ColdError:
             _fingerprints[key] = None
     return _fingerprints[key]

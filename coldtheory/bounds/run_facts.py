@@ -47,7 +47,7 @@ class RunFacts(Facts):
         self.V, self.delta, self.steps, self.eta = run.V, run.delta, settings.steps, run.eta
         self.bounded = ~run.diverged & np.isfinite(run.w).all(axis=(-2, -1))
         self.Qbar, self.Delta, self.cross, self.alpha = run.Qbar, run.Delta, run.cross, run.alpha
-        self.lyapunov, self.grad_before, self.grad_after = run.lyapunov, run.grad_sq_before, run.grad_sq_after
+        self.lyapunov, self.grad_sq_before, self.grad_sq_after = run.lyapunov, run.grad_sq_before, run.grad_sq_after
 
     @cached_property
     def phi(self) -> Quadratics:
@@ -76,7 +76,7 @@ class RunFacts(Facts):
     @cached_property
     def hat(self) -> Array:  # type: ignore[override]
         models = np.moveaxis(self.run.w, -2, 0)[..., None, :]
-        return np.stack([self.phi_hat.at(x) for x in models], axis=-2)  # one model at a time: T d numbers a run
+        return np.stack([self.phi_hat.at(x) for x in models], axis=-2)  # one model at a time: T d numbers per run
 
     @cached_property
     def hat_ref(self) -> Array:  # type: ignore[override]

@@ -16,15 +16,28 @@ from collections.abc import Iterable
 
 from ..ground.errors import unknown_name
 from . import lemmas, paths, queue_theorems, refutations, theorems
-from .algebra import CLAIMS, Claim, Size
+from .algebra import CLAIMS, AlgebraicClaim, Size
 from .records import Certificate, Record, WorstCase, to_json
 from .worst_case import WORST_CASES, WorstCases
 
-CERTIFICATES: dict[str, Claim | WorstCases] = {**CLAIMS, **WORST_CASES}
+CERTIFICATES: dict[str, AlgebraicClaim | WorstCases] = {**CLAIMS, **WORST_CASES}
 
 __all__ = [
-    "CERTIFICATES", "Certificate", "Claim", "Record", "WorstCase", "WorstCases", "certificates", "chosen_ids",
-    "lemmas", "paths", "queue_theorems", "refutations", "run_certificate", "theorems", "to_json",
+    "CERTIFICATES",
+    "AlgebraicClaim",
+    "Certificate",
+    "Record",
+    "WorstCase",
+    "WorstCases",
+    "certificates",
+    "chosen_ids",
+    "lemmas",
+    "paths",
+    "queue_theorems",
+    "refutations",
+    "run_certificate",
+    "theorems",
+    "to_json",
 ]  # fmt: skip
 
 
@@ -58,7 +71,7 @@ def chosen_ids(only: Iterable[str] | None = None) -> list[str]:
 
 
 def run_certificate(id: str, size: Size = "small") -> list[Record]:
-    """The records of one certificate: one for a proof, one a setting for a worst case."""
+    """The records of one certificate: one for a proof, one per setting for a worst case."""
     if size not in ("small", "full"):
         raise unknown_name("size", size, ("small", "full"))
     return list(CERTIFICATES[id].run(size))

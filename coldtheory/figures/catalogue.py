@@ -9,15 +9,27 @@ from typing import Any
 import numpy as np
 
 from ..ground.engines import Engine
+from ..paper import TOY
 from ..sources import Source, load_source
-from ..sweep import Cell, Method, Numbers, grid
+from ..sweep import Numbers, Scheme, SweepCell, grid
 from . import compute
 from .datasets import Dataset, SweepData, TableData
 
 ALL = ("low", "high", "conflict")
 DRIFTING = ("low", "high")  # the paper's own two, for which there is a closed form
-_GENTLE = 1e-4  # with the paper's 4e-4 the queues of COLD-ORACLE drive CONFLICT out of every bounded set
-_COLUMNS = ("regime", "T", "seed", "V", "eta", "delta", "reference", "grad_before", "grad_after", "Qbar")
+_GENTLE = 1e-4  # with the paper's eta the queues of COLD-ORACLE drive CONFLICT out of every bounded set
+_COLUMNS = (
+    "regime",
+    "T",
+    "seed",
+    "V",
+    "eta",
+    "delta",
+    "reference",
+    "avg_grad_sq_before",
+    "avg_grad_sq_after",
+    "avg_Qbar",
+)
 
 
 def log_grid(low: float, high: float, count: int) -> tuple[float, ...]:
@@ -30,12 +42,12 @@ class Scale:
     """How much is computed. The defaults are the gallery's; tests take less."""
 
     seeds: int = 20
-    T: int = 150
+    T: int = TOY.T
     V: tuple[float, ...] = log_grid(10, 1000, 20)
     V_wide: tuple[float, ...] = log_grid(10, 4000, 24)
-    eta: tuple[float, ...] = (1e-4, 4e-4, 1.6e-3)
+    eta: tuple[float, ...] = (1e-4, TOY.eta, 1.6e-3)
     V_shown: tuple[float, ...] = (50.0, 200.0, 1000.0)
-    delta_shown: tuple[float, ...] = (4e-7, 10.0, 50.0)
+    delta_shown: tuple[float, ...] = (TOY.delta, 10.0, 50.0)
     delta: tuple[float, ...] = log_grid(1e-1, 1e3, 25)
     lengths: tuple[int, ...] = (50, 150, 500, 1500)
     few_seeds: int = 5  # for streams of 1500 tasks
@@ -53,21 +65,23 @@ def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
     maps = {"regime": "conflict", "references": ["previous", "best"], "eta": _GENTLE, "seed": 0, "T": s.T}
     tables: list[Dataset] = [
         _sweep("sweep_V", s, ALL),
-        _sweep("sweep_V_off", s, ALL, Method(weights="none")),
+        _sweep("sweep_V_off", s, ALL, Scheme(weights="none")),
         _queue_sweep(s),
         _eta_sweep(s),
         _length_sweep(s),
         _delta_sweep(s),
         _table("trajectory", compute.trajectory, regimes=list(ALL), V=list(s.V_shown), **span),
         _table(
-            "queue_maps", compute.queue_maps, V=list(s.V_shown), delta=[4e-7] * len(s.V_shown), stride=s.stride, **maps
-        ),
-        _table(
-            "queue_maps_delta", compute.queue_maps, V=[200.0] * len(s.delta_shown), delta=list(s.delta_shown),
+            "queue_maps", compute.queue_maps, V=list(s.V_shown), delta=[TOY.delta] * len(s.V_shown),
             stride=s.stride, **maps,
         ),
         _table(
-            "queue_caps", compute.queue_caps, eta={"low": 4e-4, "high": 4e-4, "conflict": _GENTLE}, V=list(s.V), **span
+            "queue_maps_delta", compute.queue_maps, V=[TOY.V] * len(s.delta_shown), delta=list(s.delta_shown),
+            stride=s.stride, **maps,
+        ),
+        _table(
+            "queue_caps", compute.queue_caps, eta={"low": TOY.eta, "high": TOY.eta, "conflict": _GENTLE},
+            V=list(s.V), **span,
         ),
         _table("prediction", compute.prediction, regimes=list(DRIFTING), V=list(_fine(s.V)), seeds=s.seeds, T=[s.T]),
         _table(
@@ -75,7 +89,7 @@ def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
             T=list(s.lengths),
         ),
         _table("bound_terms", compute.bound_terms, regimes=list(ALL), V=list(s.V), **span),
-        _table("variation", compute.variation, noise=list(s.noise), drift=list(s.drift), V=200.0, **span),
+        _table("variation", compute.variation, noise=list(s.noise), drift=list(s.drift), V=TOY.V, **span),
         _table("picture", compute.picture, rounds=s.rounds, V=[1.0, 10.0], slack=1.5),
     ]  # fmt: skip
     return {table.name: table for table in tables}
@@ -89,18 +103,18 @@ def _table(name: str, compute_: Any, **config: Any) -> TableData:
     return TableData(name, "coldtheory plot all --run", compute_, config)
 
 
-def _sweep(name: str, s: Scale, regimes: Sequence[str], method: Method | None = None) -> SweepData:
-    cells = [cell for regime in regimes for cell in _cells(s, regime, s.V, method=method)]
-    extra = "" if method is None else f" --weights {method.weights}"
+def _sweep(name: str, s: Scale, regimes: Sequence[str], scheme: Scheme | None = None) -> SweepData:
+    cells = [cell for regime in regimes for cell in _cells(s, regime, s.V, scheme=scheme)]
+    extra = "" if scheme is None else f" --weights {scheme.weights}"
     return SweepData(name, f"coldtheory sweep-V --regime all{extra}", cells, _COLUMNS, engine=s.engine)
 
 
 def _queue_sweep(s: Scale) -> SweepData:
     """COLD-ORACLE beside COLD, and both on CONFLICT with a step small enough for the former."""
-    oracle, gentle = Method(reference="best"), Numbers(eta=_GENTLE)
-    cells = [cell for regime in DRIFTING for cell in _cells(s, regime, s.V, method=oracle)]
-    for method in (Method(), oracle):
-        cells += _cells(s, "conflict", s.V, numbers=gentle, method=method)
+    oracle, gentle = Scheme(reference="best"), Numbers(eta=_GENTLE)
+    cells = [cell for regime in DRIFTING for cell in _cells(s, regime, s.V, scheme=oracle)]
+    for scheme in (Scheme(), oracle):
+        cells += _cells(s, "conflict", s.V, numbers=gentle, scheme=scheme)
     return SweepData("sweep_queues", "coldtheory plot queues --run", cells, _COLUMNS, engine=s.engine)
 
 
@@ -124,16 +138,16 @@ def _delta_sweep(s: Scale) -> SweepData:
     conflict, gentle = _source("conflict", s.T), Numbers(eta=_GENTLE)
     cells = [
         cell
-        for method in (Method(), Method(reference="best"))
-        for cell in grid(conflict, "delta", s.delta, s.seeds, numbers=gentle, method=method)
+        for scheme in (Scheme(), Scheme(reference="best"))
+        for cell in grid(conflict, "delta", s.delta, s.seeds, numbers=gentle, scheme=scheme)
     ]
     return SweepData("sweep_delta", "coldtheory plot queues_delta --run", cells, _COLUMNS, engine=s.engine)
 
 
 def _cells(
-    s: Scale, regime: str, V: Sequence[float], *, numbers: Numbers | None = None, method: Method | None = None
-) -> list[Cell]:
-    return grid(_source(regime, s.T), "V", V, s.seeds, numbers=numbers, method=method)
+    s: Scale, regime: str, V: Sequence[float], *, numbers: Numbers | None = None, scheme: Scheme | None = None
+) -> list[SweepCell]:
+    return grid(_source(regime, s.T), "V", V, s.seeds, numbers=numbers, scheme=scheme)
 
 
 def _source(regime: str, T: int) -> Source:

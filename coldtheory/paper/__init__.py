@@ -1,14 +1,14 @@
-"""What the paper prints: its numbers (paper_tables.toml) and short facts of its text (paper_facts.toml)."""
+"""What the paper prints: its tables (paper_tables.toml), facts of its text (paper_facts.toml), its toy's settings."""
 
 from .reader import (
     Complexity,
-    Dataset,
     Fact,
     Hyperparameters,
     Paper,
+    PrintedDataset,
     PrintedResult,
+    PrintedStatement,
     ResultsTable,
-    Statement,
     fact,
     facts,
     load_paper,
@@ -17,16 +17,19 @@ from .reader import (
     statements,
     using,
 )
+from .toy import TOY, ToySettings
 
 __all__ = [
+    "TOY",
     "Complexity",
-    "Dataset",
     "Fact",
     "Hyperparameters",
     "Paper",
+    "PrintedDataset",
     "PrintedResult",
+    "PrintedStatement",
     "ResultsTable",
-    "Statement",
+    "ToySettings",
     "fact",
     "facts",
     "load_paper",
