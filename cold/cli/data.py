@@ -15,7 +15,7 @@ from coldtheory.ground.errors import ColdError
 
 from ..catalogue import BENCHMARKS
 from ..data.cache import cache_folder, data_root
-from ..data.catalogue import DATA_SETS, data_set
+from ..data.data_sets import DATA_SETS, data_set
 from ..data.fetch import fetch
 
 app = typer.Typer(help="List the data sets that are there, or fetch one.", no_args_is_help=True)

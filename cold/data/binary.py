@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import numpy as np
-import torch
 
 from coldtheory.ground.errors import ColdError
 
 from . import archive
 from .cache import cached, cached_counts
 from .encoded import count_folder, read_classes
-from .images import Images
+from .images import Images, as_tensor
 
 # ---------------------------------------------------------------------------------------------------
 # MNIST
@@ -55,9 +54,9 @@ def read_mnist(folder: Path) -> Images:
         if arrays[f"{part}_x"].ndim != 3 or arrays[f"{part}_y"].ndim != 1:
             raise ColdError(f"{folder}: the {part} files do not hold images and labels; 'cold data fetch mnist'")
     return Images(
-        torch.from_numpy(arrays["train_x"]).unsqueeze(1),
+        as_tensor(arrays["train_x"]).unsqueeze(1),
         arrays["train_y"].astype(np.int64),
-        torch.from_numpy(arrays["test_x"]).unsqueeze(1),
+        as_tensor(arrays["test_x"]).unsqueeze(1),
         arrays["test_y"].astype(np.int64),
         tuple("0123456789"),
         "mnist idx files",
@@ -158,7 +157,7 @@ def read_cifar(path: Path, layout: CifarLayout) -> Images:
     listed = content.get(layout.names_file, b"").decode("utf-8", "replace").split()
     plain = _TEN if layout.classes == 10 else tuple(map(str, range(layout.classes)))
     classes = tuple(listed) if len(listed) == layout.classes else plain
-    return Images(torch.from_numpy(train_x), train_y, torch.from_numpy(test_x), test_y, classes, path.name)
+    return Images(as_tensor(train_x), train_y, as_tensor(test_x), test_y, classes, path.name)
 
 
 def count_cifar(path: Path, layout: CifarLayout) -> tuple[int, int, int]:

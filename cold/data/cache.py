@@ -17,14 +17,12 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-import torch
 from filelock import FileLock
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 
 from coldtheory.ground.provenance import provenance
 
-from .images import Images, checksum_of, fingerprint
+from .images import Images, as_tensor, checksum_of, fingerprint
 
 FORMAT = "cold-images/1"
 _PARTS = ("train_x", "train_y", "test_x", "test_y")
@@ -77,7 +75,7 @@ def cached(source: Path, make: Callable[[], Images], *, settings: str = "") -> I
 def cached_counts(source: Path, settings: str = "") -> tuple[int, int, int] | None:
     """Training images, test images and classes of a source that is in the cache, from the head of the file."""
     try:
-        with safe_open(cache_path(source, settings), framework="pt") as file:
+        with safe_open(cache_path(source, settings), framework="np") as file:
             counts = [int(file.get_slice(part).get_shape()[0]) for part in ("train_y", "test_y")]
             return counts[0], counts[1], len(json.loads(file.metadata()["classes"]))
     except (OSError, SafetensorError, KeyError, ValueError):
@@ -117,11 +115,13 @@ def _load(path: Path) -> Images | None:
 
 
 def _save(path: Path, images: Images) -> None:
+    from safetensors.torch import save_file  # noqa: PLC0415  (torch, only where images are read)
+
     tensors = {
         "train_x": images.train_x.contiguous(),
-        "train_y": torch.from_numpy(images.train_y),
+        "train_y": as_tensor(images.train_y),
         "test_x": images.test_x.contiguous(),
-        "test_y": torch.from_numpy(images.test_y),
+        "test_y": as_tensor(images.test_y),
     }
     head = {
         "format": FORMAT,

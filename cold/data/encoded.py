@@ -14,9 +14,9 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from PIL import Image
 
 from coldtheory.ground.errors import ColdError
@@ -24,7 +24,10 @@ from coldtheory.ground.terminal import progress_bar
 
 from . import archive
 from .cache import cached, cached_counts
-from .images import Images, IntArray
+from .images import Images, IntArray, as_tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # ---------------------------------------------------------------------------------------------------
 # Any folder of images
@@ -65,7 +68,7 @@ def read_classes(path: Path, *, frame: tuple[int, int] | None = None, channels: 
         own_channels, own_frame = common_frame(contents, names)
         channels = channels or own_channels
         frame = frame or own_frame or (_DEFAULT_SIZE, _DEFAULT_SIZE)
-    pixels = torch.from_numpy(decode(contents, names, channels=channels, height=frame[0], width=frame[1]))
+    pixels = as_tensor(decode(contents, names, channels=channels, height=frame[0], width=frame[1]))
     y = np.array([number[entry[1]] for entry in found], dtype=np.int64)
     # "test" sorts before "train": both parts are slices of one array, without a copy
     return Images(
@@ -148,7 +151,7 @@ def _decoded_tinyimagenet(path: Path) -> Images:
     words = dict(line.split("\t", 1) for line in texts.get("words.txt", "").splitlines() if "\t" in line)
     classes = tuple(words.get(wnid, wnid).split(",")[0].strip() for wnid in wnids)
 
-    def part(split: str) -> tuple[torch.Tensor, IntArray]:
+    def part(split: str) -> tuple[Tensor, IntArray]:
         entries = sorted(found[split], key=lambda entry: entry[:2])
         if not entries:
             raise ColdError(f"{path} has no {split} images: it is truncated or incomplete; {_TINY_REMEDY}")
@@ -160,7 +163,7 @@ def _decoded_tinyimagenet(path: Path) -> Images:
                     f"{path}: label {kind!r} of {name} is out of range, not one of wnids.txt; {_TINY_REMEDY}"
                 )
         pixels = decode([content for _, _, content in entries], names, channels=3, height=TINY_SIDE, width=TINY_SIDE)
-        return torch.from_numpy(pixels), np.array([number[kind] for kind in kinds], dtype=np.int64)
+        return as_tensor(pixels), np.array([number[kind] for kind in kinds], dtype=np.int64)
 
     return Images(*part("train"), *part("val"), classes, path.name)
 

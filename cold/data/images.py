@@ -7,13 +7,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from coldtheory.ground.errors import ColdError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
@@ -52,6 +53,8 @@ class Images:
 
     def channel_statistics(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Mean and standard deviation of each channel of the training images, in units of 255; exact."""
+        import torch  # noqa: PLC0415  (see `as_tensor`)
+
         values = torch.arange(256, dtype=torch.float64) / 255
         means, stds = [], []
         for channel in range(self.train_x.shape[1]):
@@ -61,6 +64,13 @@ class Images:
             means.append(mean)
             stds.append(max(float(share @ (values - mean) ** 2) ** 0.5, 1e-3))  # an empty channel stays finite
         return tuple(means), tuple(stds)
+
+
+def as_tensor(array: np.ndarray) -> Tensor:
+    """The same memory as a tensor. Torch is loaded only here: what is in the data folder can be listed without it."""
+    import torch  # noqa: PLC0415
+
+    return torch.from_numpy(array)
 
 
 def fingerprint(
@@ -73,6 +83,7 @@ def fingerprint(
     a decoder that rounds otherwise makes other images. Paths, file names and class names do not enter, nor do settings
     of a run: its seed, its limits, its split. `checksum` is that of the same arrays, where it is known already.
 
+    >>> import torch
     >>> fingerprint([np.array([1, 2])]) == fingerprint([torch.tensor([1, 2])])
     True
     >>> fingerprint([np.array([1, 2])]) == fingerprint([np.array([[1, 2]])])
@@ -97,4 +108,4 @@ def checksum_of(arrays: Sequence[Tensor | np.ndarray]) -> str:
 
 
 def _plain(array: Tensor | np.ndarray) -> np.ndarray:
-    return array.numpy(force=True) if isinstance(array, Tensor) else array
+    return array if isinstance(array, np.ndarray) else array.numpy(force=True)

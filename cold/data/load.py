@@ -15,7 +15,7 @@ from . import synthetic
 from .augment import Transform
 from .benchmark import Benchmark
 from .cache import data_root
-from .catalogue import DATA_SETS
+from .data_sets import DATA_SETS
 from .encoded import read_folder
 from .images import Images
 from .splits import Heads, Order, Sizes, permuted_benchmark, split_benchmark

@@ -8,39 +8,40 @@ from pathlib import Path
 from coldtheory.ground.errors import ColdError
 
 from ..runs import Result, check_same_run, default_roots, find_runs
-from .cells import Cell
+from .wanted import WantedRun
 
 
-class Shelf:
-    """Finished runs below some folders, those that cells ask for; what is wrong with one is told."""
+class RunsOnHand:
+    """Finished runs below some folders, as far as they are asked for; `problems` says what is wrong with one."""
 
     def __init__(self, roots: Sequence[Path] | None = None) -> None:
         self._found = find_runs(*(default_roots() if roots is None else roots))
         self._runs: dict[str, Result | None] = {}
         self.problems: dict[str, str] = {}  #: by run id, one line each
 
-    def get(self, cell: Cell) -> Result | None:
-        """The run of a cell, or None if there is none that can be used."""
-        if cell.run_id not in self._runs:
-            self._runs[cell.run_id] = self._usable(cell)
-        return self._runs[cell.run_id]
+    def get(self, wanted: WantedRun) -> Result | None:
+        """The run that is wanted, or None if there is none that can be used."""
+        if wanted.run_id not in self._runs:
+            self._runs[wanted.run_id] = self._usable(wanted)
+        return self._runs[wanted.run_id]
 
-    def _usable(self, cell: Cell) -> Result | None:
-        run = self._found.get(cell.run_id)
+    def _usable(self, wanted: WantedRun) -> Result | None:
+        run_id, run = wanted.run_id, self._found.get(wanted.run_id)
         if run is None:
-            if cell.run_id in self._found.damaged:
-                self.problems[cell.run_id] = self._found.damaged[cell.run_id]
+            if run_id in self._found.damaged:
+                self.problems[run_id] = self._found.damaged[run_id]
             return None
         try:
             if run.metrics.get("acc") is None:
                 raise ColdError(f"{run.folder} has no accuracy; run it again")
-            return check_same_run(run, cell.config)
+            return check_same_run(run, wanted.config)
         except ColdError as error:
-            self.problems[cell.run_id] = str(error)
+            self.problems[run_id] = str(error)
             return None
 
-    def command(self, cell: Cell) -> str:
-        return cell.command(again=cell.run_id in self.problems)
+    def command(self, wanted: WantedRun) -> str:
+        """The command that makes a run that is missing or cannot be used."""
+        return wanted.command(again=wanted.run_id in self.problems)
 
     @property
     def used(self) -> list[Result]:

@@ -13,10 +13,10 @@ from cold.catalogue import BENCHMARKS, METHODS
 from cold.config import RunConfig, make_config
 from cold.data import load_benchmark, synthetic
 from cold.data.cache import data_root
-from cold.data.catalogue import DATA_SETS
+from cold.data.data_sets import DATA_SETS
 from cold.methods import all_methods, find_method
 from cold.studies.passes import work
-from cold.tables.source import declarations
+from cold.tables.terms import declarations
 from coldtheory.ground.errors import ColdError
 from coldtheory.paper import paper
 from tests.coldtheory.without_torch import run_without_torch
@@ -153,13 +153,16 @@ import json, sys
 from cold import catalogue
 from cold.cli.app import app
 print(json.dumps([sorted(catalogue.METHODS), [entry.defaults() for entry in catalogue.METHODS.values()]]))
-try:
-    app(['methods', '--json'])
-except SystemExit as done:
-    assert done.code == 0
+for words in (['methods', '--json'], ['data', 'list', '--json']):
+    try:
+        app(words)
+    except SystemExit as done:
+        assert done.code == 0
 assert 'torch' not in sys.modules
 """
     done = run_without_torch(code)
     assert done.returncode == 0, done.stderr
-    listed, methods = map(json.loads, done.stdout.splitlines())
+    listed, methods, data = map(json.loads, done.stdout.splitlines())
     assert [row["name"] for row in methods["methods"]] == listed[0] == sorted(METHODS)
+    made_of = {name: row["name"] for row in data["data_sets"] for name in row["benchmarks"]}
+    assert made_of == {entry.name: entry.data for entry in BENCHMARKS.values() if entry.data}

@@ -6,13 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from coldtheory.ground.errors import ColdError, unknown_name
 
 from . import binary, encoded
-from .augment import Transform
 from .cache import identity
 from .images import Images
+
+if TYPE_CHECKING:
+    from .augment import Transform
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class DataSet:
 
     def transform(self, augment: bool | None) -> Transform:
         """Normalisation, with the usual augmentation unless `augment` is False."""
+        from .augment import Transform  # noqa: PLC0415  (torch: listing what is there needs none)
+
         if augment and not (self.padding or self.flip):
             raise ColdError(f"{self.name} has no augmentation that keeps its labels; leave augment out")
         return Transform(self.mean, self.std, *((0, False) if augment is False else (self.padding, self.flip)))
