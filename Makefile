@@ -10,7 +10,7 @@ BIN := .venv/bin
 all: .venv/main
 	$(BIN)/coldtheory sweep-V --regime all --fit 50:200
 	$(BIN)/coldtheory check --out results
-	$(BIN)/coldtheory plot all --run
+	$(BIN)/coldtheory plot all
 	$(BIN)/coldtheory report
 
 test: .venv/dev

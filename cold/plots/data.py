@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from coldtheory.figures.datasets import State, Stored
-from coldtheory.figures.table import Table
+from coldtheory.figures.table import Table, Tell
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import config_key
 
@@ -95,7 +95,7 @@ class TrainingData:
     def _folders(self, folder: Path) -> tuple[Path, ...]:
         return (folder,) if self.kept is None else (folder, self.kept)
 
-    def make(self, folder: Path) -> None:
+    def make(self, folder: Path, tell: Tell) -> None:
         raise ColdError(f"training runs are not made here; make them with: {self.command}")
 
     def _missing(self, runs: tuple[Run, ...]) -> Panel | None:

@@ -1,4 +1,4 @@
-"""`coldtheory figures` and `coldtheory plot`: what can be drawn, and drawing it from stored data."""
+"""`coldtheory figures` and `coldtheory plot`: what can be drawn, and drawing it, with its data made first."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ..figures import gallery, registry
 from ..figures.catalogue import Scale
 from ..figures.registry import Figure, Training
 from ..ground.errors import ColdError
+from ..ground.terminal import Bar
 from .options import JsonOption, OutOption
 
 SCALE = Scale()
@@ -63,7 +64,12 @@ def list_figures(out: OutOption = RESULTS, to: ToOption = Path("figures"), as_js
 
 def plot(
     name: Annotated[str, typer.Argument(metavar="ID|all", help="A figure as 'coldtheory figures' lists it, or all.")],
-    run: Annotated[bool, typer.Option("--run", help="Make missing or stale data first (theory figures).")] = False,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Draw only what is stored; exit 2 where data are missing or stale.")
+    ] = False,
+    run: Annotated[
+        bool, typer.Option("--run", help="Make missing or stale data of theory figures first: the default now.")
+    ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Compare the pictures' data with the code; exit 1 if any differs.")
     ] = False,
@@ -79,10 +85,15 @@ def plot(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Draw a figure, or all that have data, from what is stored; nothing is simulated without --run.
+    """Draw a figure, or all of them. Missing or stale data of theory figures are computed and stored first.
 
-    Example: [bold]coldtheory plot gradient --run[/] and [bold]coldtheory plot all --check[/]
+    A training figure is drawn from finished runs; where they are missing, the command that makes them is named, and
+    [bold]plot all[/] leaves the figure out.
+
+    Example: [bold]coldtheory plot gradient[/] and [bold]coldtheory plot all --check[/]
     """
+    if stored and run:
+        raise ColdError("--stored draws only what is there and --run makes what is not; give one of the two")
     known = registry.figures(SCALE, Training(dataset, profile, paper, _kept(out)))
     chosen = list(known) if name == "all" else [registry.find(name, known)]
     if check:
@@ -94,7 +105,7 @@ def plot(
     drawn: list[dict[str, Any]] = []
     skipped: list[Figure] = []
     for figure in chosen:
-        if run and figure.kind == "theory":
+        if not stored and figure.kind == "theory":
             _make(figure, out, console)
         if name == "all" and figure.state(out) != "present":
             skipped.append(figure)
@@ -108,7 +119,7 @@ def plot(
     if not as_json:
         _explain_skipped(skipped, out, console)
     if not drawn:
-        raise ColdError(f"no figure has its data in {out}; make it with: coldtheory plot all --run")
+        raise ColdError(f"no figure has its data in {out}; make it with: coldtheory plot all")
     if name == "all":
         gallery.write_readme(known, to)
     if as_json:
@@ -133,10 +144,20 @@ def _entry(figure: Figure, out: Path, to: Path) -> dict[str, Any]:
 
 
 def _make(figure: Figure, out: Path, console: Console) -> None:
-    for data in figure.data:
-        if data.state(out) != "present":
-            with console.status(f"computing {data.name}"):
-                data.make(out)
+    """Make what a theory figure lacks, and say how long that took."""
+    lacking = [data for data in figure.data if data.state(out) != "present"]
+    if not lacking:
+        return
+    start = time.perf_counter()
+    try:
+        for data in lacking:
+            with Bar(f"{figure.id}: {data.name}") as tell:
+                data.make(out, tell)
+    except KeyboardInterrupt:
+        console.print("interrupted; what is finished is stored, the same command goes on from there")
+        raise typer.Exit(130) from None
+    names = ", ".join(data.name for data in lacking)
+    console.print(f"[dim]{figure.id}: computed {names} in {time.perf_counter() - start:.1f} s[/]", soft_wrap=True)
 
 
 def _explain_skipped(skipped: Sequence[Figure], out: Path, console: Console) -> None:
@@ -153,8 +174,8 @@ def _explain_skipped(skipped: Sequence[Figure], out: Path, console: Console) -> 
 
 
 def _check(chosen: Sequence[Figure], to: Path, *, as_json: bool) -> None:
-    with Console(stderr=True).status("computing the data anew"):
-        found = gallery.check(chosen, to)
+    with Bar("computing the data anew") as tell:
+        found = gallery.check(chosen, to, tell)
     if as_json:
         typer.echo(json.dumps(found))
     else:

@@ -86,7 +86,7 @@ def _fine(V: Sequence[float]) -> tuple[float, ...]:
 
 
 def _table(name: str, compute_: Any, **config: Any) -> TableData:
-    return TableData(name, "coldtheory plot all --run", compute_, config)
+    return TableData(name, "coldtheory plot all", compute_, config)
 
 
 def _sweep(name: str, s: Scale, regimes: Sequence[str], method: Method | None = None) -> SweepData:
@@ -101,14 +101,14 @@ def _queue_sweep(s: Scale) -> SweepData:
     cells = [cell for regime in DRIFTING for cell in _cells(s, regime, s.V, method=oracle)]
     for method in (Method(), oracle):
         cells += _cells(s, "conflict", s.V, numbers=gentle, method=method)
-    return SweepData("sweep_queues", "coldtheory plot queues --run", cells, _COLUMNS, engine=s.engine)
+    return SweepData("sweep_queues", "coldtheory plot queues", cells, _COLUMNS, engine=s.engine)
 
 
 def _eta_sweep(s: Scale) -> SweepData:
     cells = [
         cell for regime in DRIFTING for eta in s.eta for cell in _cells(s, regime, s.V_wide, numbers=Numbers(eta=eta))
     ]
-    return SweepData("sweep_eta", "coldtheory plot eta --run", cells, _COLUMNS, engine=s.engine)
+    return SweepData("sweep_eta", "coldtheory plot plot4_theory", cells, _COLUMNS, engine=s.engine)
 
 
 def _length_sweep(s: Scale) -> SweepData:
@@ -117,7 +117,7 @@ def _length_sweep(s: Scale) -> SweepData:
     cells = [
         cell for regime in DRIFTING for T in s.lengths for cell in _cells(replace(few, T=T), regime, s.V_wide[:-2:2])
     ]
-    return SweepData("sweep_T", "coldtheory plot turning --run", cells, _COLUMNS, engine=s.engine)
+    return SweepData("sweep_T", "coldtheory plot turning", cells, _COLUMNS, engine=s.engine)
 
 
 def _delta_sweep(s: Scale) -> SweepData:
@@ -127,7 +127,7 @@ def _delta_sweep(s: Scale) -> SweepData:
         for method in (Method(), Method(reference="best"))
         for cell in grid(conflict, "delta", s.delta, s.seeds, numbers=gentle, method=method)
     ]
-    return SweepData("sweep_delta", "coldtheory plot queues_delta --run", cells, _COLUMNS, engine=s.engine)
+    return SweepData("sweep_delta", "coldtheory plot queues_delta", cells, _COLUMNS, engine=s.engine)
 
 
 def _cells(

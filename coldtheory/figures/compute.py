@@ -17,17 +17,17 @@ from ..prediction import predicted_grad_before
 from ..settings import Reference
 from ..simulation import simulate
 from ..tasks import REGIMES, from_optima, make_tasks
-from .table import Table
+from .table import Table, Tell, counted, quiet
 
 _ETA, _STEPS = 4e-4, 3  # the paper's toy
 _QUANTILES = {"low": 0.1, "high": 0.9}
 _SEEDS_AT_ONCE = 5
 
 
-def trajectory(*, regimes: Sequence[str], V: Sequence[float], seeds: int, T: int) -> Table:
+def trajectory(*, regimes: Sequence[str], V: Sequence[float], seeds: int, T: int, tell: Tell = quiet) -> Table:
     """|grad Phi_t|^2 before and after each task: mean and the 10 % and 90 % quantiles over seeds."""
     rows: list[dict[str, Any]] = []
-    for regime in regimes:
+    for regime in counted(regimes, tell):
         run = simulate(make_tasks(regime, range(seeds), T=T), V=V)
         series = {"before": run.grad_sq_before, "after": run.grad_sq_after}
         for v, value in enumerate(V):
@@ -41,12 +41,12 @@ def trajectory(*, regimes: Sequence[str], V: Sequence[float], seeds: int, T: int
 
 def queue_maps(
     *, regime: str, references: Sequence[Reference], V: Sequence[float], delta: Sequence[float], eta: float, seed: int,
-    T: int, stride: int,
+    T: int, stride: int, tell: Tell = quiet,
 ) -> Table:  # fmt: skip
     """Q_k[t] for every `stride`-th t and k < t, of one seed, for pairs (V, delta): a picture has no more pixels."""
     tasks = make_tasks(regime, seed, T=T)
     rows: list[dict[str, Any]] = []
-    for reference in references:
+    for reference in counted(references, tell):
         run = simulate(tasks, V=V, delta=delta, eta=eta, reference=reference)
         Q = run.Q
         for s, (v, d) in enumerate(zip(V, delta, strict=True)):
@@ -56,10 +56,10 @@ def queue_maps(
     return Table.of(rows)
 
 
-def queue_caps(*, eta: Mapping[str, float], V: Sequence[float], seeds: int, T: int) -> Table:
+def queue_caps(*, eta: Mapping[str, float], V: Sequence[float], seeds: int, T: int, tell: Tell = quiet) -> Table:
     """The largest queue max_{t,k} Q_k[t] of each run of COLD, and l r^2/2, which it cannot pass; eta a regime."""
     rows = []
-    for regime, step in eta.items():
+    for regime, step in counted(list(eta.items()), tell):
         run = simulate(make_tasks(regime, range(seeds), T=T), V=V, eta=step)
         largest = run.Q.max(axis=(-1, -2))
         cap = 0.5 * run.tasks.phi_hat.smoothness[:, None] * measures.r_constant(run) ** 2
@@ -71,10 +71,10 @@ def queue_caps(*, eta: Mapping[str, float], V: Sequence[float], seeds: int, T: i
     return Table.of(rows)
 
 
-def prediction(*, regimes: Sequence[str], V: Sequence[float], seeds: int, T: Sequence[int]) -> Table:
+def prediction(*, regimes: Sequence[str], V: Sequence[float], seeds: int, T: Sequence[int], tell: Tell = quiet) -> Table:
     """The closed form of the average gradient before a task (no queue), for the base and drift of each seed."""
     rows = []
-    for regime in regimes:
+    for regime in counted(regimes, tell):
         for length in T:
             for seed in range(seeds):
                 base, way, c2 = _centre(regime, seed, length)
@@ -88,11 +88,13 @@ def prediction(*, regimes: Sequence[str], V: Sequence[float], seeds: int, T: Seq
     return Table.of(rows)
 
 
-def variation(*, noise: Sequence[float], drift: Sequence[float], seeds: int, T: int, V: float) -> Table:
+def variation(
+    *, noise: Sequence[float], drift: Sequence[float], seeds: int, T: int, V: float, tell: Tell = quiet
+) -> Table:
     """D_Phi, rho_bar and Delta_bar of HIGH when its noise c2 or its drift changes, the other as in the paper."""
     settings = [("noise", "c2", value) for value in noise] + [("drift", "drift", value) for value in drift]
     rows = []
-    for axis, constant, value in settings:
+    for axis, constant, value in counted(settings, tell):
         given: dict[str, Any] = {"T": T, constant: value}
         run = simulate(make_tasks("high", range(seeds), **given), V=V)
         ball = measures.enclosing_ball(run)
@@ -111,7 +113,7 @@ def variation(*, noise: Sequence[float], drift: Sequence[float], seeds: int, T: 
     return Table.of(rows)
 
 
-def picture(*, rounds: int, V: Sequence[float], slack: float) -> Table:
+def picture(*, rounds: int, V: Sequence[float], slack: float, tell: Tell = quiet) -> Table:
     """COLD-ORACLE in the plane: three kinds of task take turns, at the corners of a triangle.
 
     delta = delta' is `slack` times the smallest one for which eq. ideal_cl has a solution. The minimiser of
@@ -128,7 +130,7 @@ def picture(*, rounds: int, V: Sequence[float], slack: float) -> Table:
     ]
     ideal = ideal_points(from_optima(np.tile(corners, (2, 1))), delta).w_star[3:]  # all three kinds are past ones
     rows += list(_path("ideal", None, ideal, corners[0], delta, np.zeros(len(ideal))))
-    for value in (*V, None):
+    for value in counted((*V, None), tell):
         off = value is None
         run = simulate(
             tasks, V=1.0 if value is None else value, delta=delta, reference="best", solver="exact",
@@ -149,25 +151,30 @@ def _path(
         yield {**place, "loss": loss[t], "average": average[t], "queue": queue[t], "delta": delta}
 
 
-def bound_terms(*, regimes: Sequence[str], V: Sequence[float], seeds: int, T: int) -> Table:
+def bound_terms(*, regimes: Sequence[str], V: Sequence[float], seeds: int, T: int, tell: Tell = quiet) -> Table:
     """Each statement's left side, right side, terms and their ratio, in the forms that hold, over a V-sweep.
 
     Mean and quantiles over seeds; empty where a premise fails or the measured side is 0 for some seed.
     """
+    # Every queue of every run is kept while its bounds are evaluated, hence few seeds at once.
+    groups = [
+        (regime, range(first, min(first + _SEEDS_AT_ONCE, seeds)))
+        for regime in regimes
+        for first in range(0, seeds, _SEEDS_AT_ONCE)
+    ]
+    found: dict[tuple[str, str, str], list[dict[str, np.ndarray]]] = {
+        (regime, *name): [] for regime in regimes for name in BOUNDS
+    }
+    for regime, some in counted(groups, tell):
+        facts = facts_of(simulate(make_tasks(regime, some, T=T), V=V))
+        for name in BOUNDS:
+            found[regime, *name].append(_parts(evaluate(*name, facts)))
     rows: list[dict[str, Any]] = []
-    for regime in regimes:
-        parts: dict[tuple[str, str], list[dict[str, np.ndarray]]] = {name: [] for name in BOUNDS}
-        for first in range(0, seeds, _SEEDS_AT_ONCE):  # every queue of every run is kept while its bounds are evaluated
-            some = range(first, min(first + _SEEDS_AT_ONCE, seeds))
-            run = simulate(make_tasks(regime, some, T=T), V=V)
-            facts = facts_of(run)
-            for name in BOUNDS:
-                parts[name].append(_parts(evaluate(*name, facts)))
-        for (id_, form), pieces in parts.items():
-            for part in pieces[0]:
-                array = np.concatenate([piece[part] for piece in pieces])
-                here = {"regime": regime, "statement": id_, "form": form, "part": part}
-                rows += [{**here, "V": v, **_mean(array[:, i])} for i, v in enumerate(V)]
+    for (regime, id_, form), pieces in found.items():
+        for part in pieces[0]:
+            array = np.concatenate([piece[part] for piece in pieces])
+            here = {"regime": regime, "statement": id_, "form": form, "part": part}
+            rows += [{**here, "V": v, **_mean(array[:, i])} for i, v in enumerate(V)]
     return Table.of(rows)
 
 

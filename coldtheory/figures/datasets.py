@@ -15,7 +15,7 @@ from ..ground.files import config_key, write_atomically
 from ..ground.provenance import provenance
 from ..store import read_rows
 from ..sweep import ROW_SCHEMA, Cell, run_cells  # tables come from the same simulator as rows, and age with them
-from .table import Table, digest
+from .table import Table, Tell, digest
 
 State = Literal["present", "stale", "missing"]
 FORMAT = "coldtheory-data/1"
@@ -43,7 +43,7 @@ class Dataset(Protocol):
     def commands(self) -> Iterator[str]: ...
     def state(self, folder: Path) -> State: ...
     def load(self, folder: Path) -> Stored: ...
-    def make(self, folder: Path) -> None: ...
+    def make(self, folder: Path, tell: Tell) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ class SweepData:
     def commands(self) -> Iterator[str]:
         yield self.command
 
-    def make(self, folder: Path) -> None:
-        run_cells(list(self.cells), folder, engine=self.engine)
+    def make(self, folder: Path, tell: Tell) -> None:
+        run_cells(list(self.cells), folder, engine=self.engine, progress=tell)
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class TableData:
 
     name: str
     command: str
-    compute: Callable[..., Table]
+    compute: Callable[..., Table]  #: of `config` and `tell`
     config: Mapping[str, Any]  #: the arguments of `compute`, plain JSON
     version: int = 1  #: raise it when `compute` means something else by the same arguments
 
@@ -145,10 +145,10 @@ class TableData:
     def commands(self) -> Iterator[str]:
         yield self.command
 
-    def make(self, folder: Path) -> None:
+    def make(self, folder: Path, tell: Tell) -> None:
         if self.state(folder) == "present":
             return
-        text = self.compute(**self.config).to_csv()
+        text = self.compute(tell=tell, **self.config).to_csv()
         about = {
             "format": FORMAT, "name": self.name, "key": self.key, "version": self.version, "rows": ROW_SCHEMA,
             "config": self.config, "sha256": digest(text), "provenance": provenance(),

@@ -13,7 +13,7 @@ from ..ground.errors import ColdError, unknown_name
 from ..ground.files import write_atomically
 from .datasets import Stored
 from .registry import Figure
-from .table import Table, difference, digest, joined
+from .table import Table, Tell, counted, difference, digest, joined, quiet
 
 Format = Literal["png", "pdf"]
 FORMAT = "coldtheory-figure/1"
@@ -146,10 +146,10 @@ def _trends(figure: Figure) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def check(known: Iterable[Figure], gallery: Path, *, recompute: bool = True) -> dict[str, str | None]:
+def check(known: Iterable[Figure], gallery: Path, tell: Tell = quiet, *, recompute: bool = True) -> dict[str, str | None]:
     """For each picture of the folder, why its data no longer matches the code; None if it does.
 
-    First what is cheap: files, digest and keys. Then, with `recompute`, the numbers themselves, once a dataset.
+    First what is cheap: files, digest and keys. Then, with `recompute`, the numbers themselves, each dataset once.
     """
     found: dict[str, str | None] = {}
     candidates = [figure for figure in known if figure.kind == "theory" or (gallery / f"{figure.id}.json").is_file()]
@@ -157,9 +157,9 @@ def check(known: Iterable[Figure], gallery: Path, *, recompute: bool = True) -> 
         found[figure.id] = _check_files(figure, gallery)
     if recompute:
         with tempfile.TemporaryDirectory() as scratch:
-            for figure in candidates:
-                if found[figure.id] is None and figure.kind == "theory":
-                    found[figure.id] = _check_numbers(figure, gallery, Path(scratch))
+            whole = [figure for figure in candidates if found[figure.id] is None and figure.kind == "theory"]
+            for figure in counted(whole, tell):
+                found[figure.id] = _check_numbers(figure, gallery, Path(scratch))
     return found
 
 
@@ -186,7 +186,7 @@ def _check_files(figure: Figure, gallery: Path) -> str | None:
 
 def _check_numbers(figure: Figure, gallery: Path, scratch: Path) -> str | None:
     for data in figure.data:
-        data.make(scratch)
+        data.make(scratch, quiet)
     fresh = joined({name: one.table for name, one in figure.load(scratch).items()})
     try:
         old = Table.from_csv((gallery / f"{figure.id}.csv").read_text())

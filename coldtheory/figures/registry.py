@@ -40,7 +40,7 @@ class Figure:
     def command(self) -> str:
         """What makes the data and draws it."""
         if self.kind == "theory":
-            return f"coldtheory plot {self.id} --run"
+            return f"coldtheory plot {self.id}"
         return self.data[0].command
 
     def state(self, folder: Path) -> State:

@@ -6,13 +6,16 @@ import csv
 import hashlib
 import io
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..ground.errors import ColdError
+
+Tell = Callable[[int, int], None]  #: is told how many parts of how many are done
+Part = TypeVar("Part")
 
 _DIGITS = 8  # a picture shows three; eight let a recomputation be compared
 
@@ -78,6 +81,18 @@ class Table:
         table = np.full((len(groups), len(xs)), np.nan)
         table[gi, xi] = self[y]
         return xs, table
+
+
+def quiet(_done: int, _total: int) -> None:
+    """For those who do not want to be told."""
+
+
+def counted(parts: Sequence[Part], tell: Tell) -> Iterator[Part]:
+    """The parts of a computation one after the other, while `tell` hears how many of them are done."""
+    for done, part in enumerate(parts):
+        tell(done, len(parts))
+        yield part
+    tell(len(parts), len(parts))
 
 
 def joined(tables: Mapping[str, Table]) -> Table:

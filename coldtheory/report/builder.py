@@ -40,11 +40,11 @@ _COMMANDS = (
     ("coldtheory check --explain thm3", "one statement with its proof, in the terminal"),
     ("coldtheory sweep-V --regime all", "the runs behind the theory figures; stored in results/"),
     ("coldtheory simulate --regime high --V 200", "one run; the explorer prints the command of its own"),
-    ("coldtheory plot all", "draws the figures from stored results"),
+    ("coldtheory plot all", "draws the figures, and computes what they need first"),
     ("coldtheory report --check", "checks every claim and writes this page"),
     ("coldtheory serve", "opens it on this machine only"),
 )
-_NO_FIGURES = "<p>No pictures yet; <code>coldtheory plot all --run</code> draws them.</p>"
+_NO_FIGURES = "<p>No pictures yet; <code>coldtheory plot all</code> draws them.</p>"
 _RESULT_KEYS = ("regime", "T", "d", "V", "eta", "delta", "steps", "reference", "weights", "solver")
 
 

@@ -23,10 +23,11 @@ def small():
 def stored(tmp_path_factory):
     """Results of every theory figure at the small scale."""
     from coldtheory.figures.catalogue import datasets  # noqa: PLC0415
+    from coldtheory.figures.table import quiet  # noqa: PLC0415
 
     folder = tmp_path_factory.mktemp("stored")
     for data in datasets(SMALL).values():
-        data.make(folder)
+        data.make(folder, quiet)
     return folder
 
 
