@@ -71,7 +71,9 @@ def queue_caps(*, eta: Mapping[str, float], V: Sequence[float], seeds: int, T: i
     return Table.of(rows)
 
 
-def prediction(*, regimes: Sequence[str], V: Sequence[float], seeds: int, T: Sequence[int], tell: Tell = quiet) -> Table:
+def prediction(
+    *, regimes: Sequence[str], V: Sequence[float], seeds: int, T: Sequence[int], tell: Tell = quiet
+) -> Table:
     """The closed form of the average gradient before a task (no queue), for the base and drift of each seed."""
     rows = []
     for regime in counted(regimes, tell):

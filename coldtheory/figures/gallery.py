@@ -146,7 +146,9 @@ def _trends(figure: Figure) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def check(known: Iterable[Figure], gallery: Path, tell: Tell = quiet, *, recompute: bool = True) -> dict[str, str | None]:
+def check(
+    known: Iterable[Figure], gallery: Path, tell: Tell = quiet, *, recompute: bool = True
+) -> dict[str, str | None]:
     """For each picture of the folder, why its data no longer matches the code; None if it does.
 
     First what is cheap: files, digest and keys. Then, with `recompute`, the numbers themselves, each dataset once.
