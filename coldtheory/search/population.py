@@ -96,8 +96,8 @@ def run_candidates(tasks: Tasks, candidates: Candidates, eta: Array, plan: Plan)
             for name in MEASURED:
                 series[name][..., t] = getattr(measured, name)
     return CandidateRun(
-        tasks=tasks, settings=settings, w=w + centre[:, None], grad_sq_before=series["before"],
-        grad_sq_after=series["after"], Qbar=series["Qbar"], Delta=series["Delta"], alpha=series["alpha"],
+        tasks=tasks, settings=settings, w=w + centre[:, None], grad_sq_before=series["grad_sq_before"],
+        grad_sq_after=series["grad_sq_after"], Qbar=series["Qbar"], Delta=series["Delta"], alpha=series["alpha"],
         lyapunov=np.concatenate([np.zeros((B, 1, 1)), series["lyapunov"]], axis=-1), cross=series["cross"],
         diverged=_diverged(w, phi.optima, rate, series["alpha"], plan), queues=Q,
     )  # fmt: skip
