@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coldtheory.figures.datasets import State, Stored
+from coldtheory.figures.figure import State, Stored
 from coldtheory.figures.table import Table, Tell
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import config_key

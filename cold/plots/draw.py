@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from coldtheory.figures.draw import style as s
+from coldtheory.figures import style as s
 from coldtheory.figures.table import Table
 
 from .names import FIELDS, GAPS, IID, METRICS, dataset_name, method_name

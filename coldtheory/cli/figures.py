@@ -16,7 +16,7 @@ from rich.table import Table
 
 from ..figures import gallery, registry
 from ..figures.catalogue import Scale
-from ..figures.registry import Figure, Training
+from ..figures.figure import Figure, Wanted
 from ..ground.errors import ColdError
 from ..ground.terminal import Bar
 from .options import JsonOption, OutOption
@@ -40,7 +40,7 @@ def list_figures(out: OutOption = RESULTS, to: ToOption = Path("figures"), as_js
 
     Example: [bold]coldtheory figures[/]
     """
-    known = registry.figures(SCALE, Training(kept=_kept(out)))
+    known = registry.figures(SCALE, Wanted(kept=_kept(out)))
     entries = [_entry(figure, out, to) for figure in known]
     if as_json:
         typer.echo(json.dumps(entries))
@@ -94,7 +94,7 @@ def plot(
     """
     if stored and run:
         raise ColdError("--stored draws only what is there and --run makes what is not; give one of the two")
-    known = registry.figures(SCALE, Training(dataset, profile, paper, _kept(out)))
+    known = registry.figures(SCALE, Wanted(dataset, profile, paper, _kept(out)))
     chosen = list(known) if name == "all" else [registry.find(name, known)]
     if check:
         _check(chosen, to, as_json=as_json)

@@ -11,8 +11,7 @@ from typing import Any, Literal, get_args
 
 from ..ground.errors import ColdError, unknown_name
 from ..ground.files import write_atomically
-from .datasets import Stored
-from .registry import Figure
+from .figure import Figure, Stored
 from .table import Table, Tell, counted, difference, digest, joined, quiet
 
 Format = Literal["png", "pdf"]
@@ -61,7 +60,7 @@ def complaint(figure: Figure, results: Path) -> str:
 
 def write_figure(figure: Figure, results: Path, gallery: Path, formats: Sequence[str] = ("png", "pdf")) -> list[Path]:
     """Draw one figure from stored data; the same data give the same bytes."""
-    from .draw.style import picture_bytes  # noqa: PLC0415  (matplotlib is slow to import)
+    from .style import picture_bytes  # noqa: PLC0415  (matplotlib is slow to import)
 
     stored = figure.load(results)
     tables = {name: one.table for name, one in stored.items()}

@@ -138,6 +138,12 @@ def difference(old: Table, new: Table, rtol: float = 1e-6) -> str | None:
     return None
 
 
+def mean_and_quantiles(values: np.ndarray) -> dict[str, float]:
+    """What a line and its band show of several seeds: the mean, and the 10 % and 90 % quantiles."""
+    low, high = np.quantile(values, 0.1), np.quantile(values, 0.9)
+    return {"mean": float(values.mean()), "low": float(low), "high": float(high)}
+
+
 def digest(text: str | bytes) -> str:
     data = text.encode() if isinstance(text, str) else text
     return hashlib.sha256(data).hexdigest()[:16]
