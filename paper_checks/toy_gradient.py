@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from coldtheory import make_tasks, simulate
+from coldtheory.claims import Finding, Verdict
 from coldtheory.ground.statistics import minimum_of
 from coldtheory.measures import eta_alpha_max
-from paper_checks import _toy
-from paper_checks.base import Finding, Verdict, claim
+from paper_checks import _toy, claim
 
 SECTION = "Theoretical Validation"
 

@@ -21,7 +21,7 @@ ANSWERS = {
     "holds": "Agrees",
     "false": "Does not agree",
     "not settled": "Not settled",
-    "not reproducible here": "Runs are missing",
+    "no runs here": "Runs are missing",
 }
 
 
@@ -134,13 +134,13 @@ def _trends(figure: Figure) -> list[str]:
     """What the paper says of a training figure, and what the stored runs say to it."""
     if figure.kind == "theory":
         return []
-    from paper_checks.trends import found_in  # noqa: PLC0415  (the door to the claims)
+    from ..claims import seen_in  # noqa: PLC0415  (loads what the claims need)
 
     lines = [
         f"- The paper: {outcome.claim.statement.partition(' (Here on')[0]} **{ANSWERS[outcome.finding.verdict]}**: "
         f"{outcome.finding.evidence}. "
         f"`coldtheory check --only {outcome.claim.id}`"
-        for outcome in found_in(figure.id)
+        for outcome in seen_in(figure.id)
     ]
     return ["", *lines] if lines else []
 

@@ -128,12 +128,17 @@ def _found(outcomes: Outcomes) -> str:
 
 
 def _checked(outcomes: Outcomes) -> str:
-    """When and by what the verdicts were found, and a warning where that is not the code that wrote the page."""
+    """When and by what the verdicts were found, and a warning if some are not what a check would find now."""
     notes = []
-    if outcomes.current is False:
-        notes.append("The code has changed since; <code>coldtheory report --check</code> finds them again.")
-    if outcomes.current is None and outcomes.rows:
-        notes.append("Their file does not tell whether the code has changed since.")
+    if outcomes.stale:
+        first = ", ".join(f"<code>{escape(name)}</code>" for name in list(outcomes.stale)[:3])
+        more = ", …" if len(outcomes.stale) > 3 else ""
+        notes.append(
+            f"What {len(outcomes.stale)} of them depend on has changed since ({first}{more}); "
+            "<code>coldtheory check --stale</code> finds them again."
+        )
+    if outcomes.unknown:
+        notes.append("Their file does not tell whether what they depend on has changed since.")
     if outcomes.missing:
         notes.append(f"{len(outcomes.missing)} claims of this version are not among them.")
     warning = f'<p class="warning">{" ".join(notes)}</p>' if notes else ""
