@@ -1,4 +1,4 @@
-"""The data sets that the project knows, and the benchmarks made of them."""
+"""The data sets that the project knows; the benchmarks made of them are in `cold.catalogue`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Literal
 
 from coldtheory.ground.errors import ColdError, unknown_name
 
@@ -21,7 +20,7 @@ class DataSet:
     """`find` looks for the files below a data root, `read` makes images of what it found, `counts` tells how
     many it holds (training images, test images, classes).
 
-    `mean` and `std` are those of the canonical training images, a channel, in units of 255; `padding` and `flip` is
+    `mean` and `std` are those of the canonical training images, per channel, in units of 255; `padding` and `flip` is
     the usual augmentation.
     """
 
@@ -52,7 +51,7 @@ class DataSet:
 
 @lru_cache(maxsize=2)
 def _shared(data: DataSet, found: Path, _identity: tuple[str, int, str]) -> Images:
-    """Read once a process as long as no file changes: the runs of a grid share the images, which nobody changes."""
+    """Read once per process as long as no file changes: the runs of a grid share the images, which nobody changes."""
     return data.read(found)
 
 
@@ -87,29 +86,6 @@ DATA_SETS = {
         ),
     )
 }
-
-
-Pixels = Literal["standard", "unit"]
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """A named benchmark: of which data, made how, with how many tasks and which scale of pixels unless told."""
-
-    data: str
-    kind: Literal["split", "permuted"]
-    tasks: int
-    pixels: Pixels = "standard"
-
-
-RECIPES = {
-    "pmnist": Recipe("mnist", "permuted", 20, pixels="unit"),
-    "split-mnist": Recipe("mnist", "split", 5),
-    "split-cifar10": Recipe("cifar10", "split", 5),
-    "split-cifar100": Recipe("cifar100", "split", 20),
-    "split-tinyimagenet": Recipe("tinyimagenet", "split", 20),
-}
-BENCHMARKS = (*RECIPES, "synthetic", "folder:PATH")
 
 
 def data_set(name: str) -> DataSet:

@@ -10,10 +10,11 @@ from typing import Any, get_args
 
 from coldtheory.ground.errors import ColdError, unknown_name
 
+from ..catalogue import BENCHMARK_NAMES, BENCHMARKS, Pixels
 from . import folder, synthetic
 from .augment import Transform
 from .benchmark import Benchmark
-from .catalogue import BENCHMARKS, DATA_SETS, RECIPES, Pixels
+from .catalogue import DATA_SETS
 from .images import Images
 from .roots import data_root
 from .splits import Heads, Order, Sizes, permuted_benchmark, split_benchmark
@@ -70,15 +71,15 @@ def load_benchmark(
         images = folder.read(Path(name.removeprefix("folder:")).expanduser(), **options)
         transform = _measured(images, augment is not False)
         name, default = f"folder:{images.source}", default_tasks(len(images.classes))
-    elif name in RECIPES:
-        recipe = RECIPES[name]
+    elif name in BENCHMARKS:
+        entry = BENCHMARKS[name]
         _check_options(name, options, None)
-        data = DATA_SETS[recipe.data]
+        data = DATA_SETS[entry.data]
         transform = data.transform(augment)
         images = data.load(data_root(root))
-        permuted, default, pixels = recipe.kind == "permuted", recipe.tasks, pixels or recipe.pixels
+        permuted, default, pixels = entry.kind == "permuted", entry.tasks, pixels or entry.pixels
     else:
-        raise unknown_name("benchmark", name, BENCHMARKS)
+        raise unknown_name("benchmark", name, BENCHMARK_NAMES)
     if pixels is not None and pixels not in get_args(Pixels):
         raise unknown_name("pixels", pixels, get_args(Pixels))
     if pixels == "unit":

@@ -10,6 +10,7 @@ from torch import nn
 
 from coldtheory.ground.errors import ColdError, unknown_name
 
+from ..catalogue import BENCHMARKS
 from ..data.benchmark import Benchmark
 from ..data.streams import derived_seed
 from .conv import small_conv
@@ -18,13 +19,6 @@ from .mlp import mlp
 from .resnet import resnet18
 
 MODELS = ("mlp-256", "mlp-256-256", "resnet18", "conv")
-_PAPER = {
-    "split-mnist": "mlp-256",
-    "pmnist": "mlp-256-256",
-    "split-cifar10": "resnet18",
-    "split-cifar100": "resnet18",
-    "split-tinyimagenet": "resnet18",
-}
 
 
 def build_model(
@@ -76,8 +70,9 @@ def build_model(
 
 def default_model(benchmark: Benchmark) -> str:
     """The paper's network for the paper's benchmarks; for others one that fits the shape."""
-    if benchmark.name in _PAPER:
-        return _PAPER[benchmark.name]
+    entry = BENCHMARKS.get(benchmark.name)
+    if entry is not None and entry.model is not None:
+        return entry.model
     if len(benchmark.input_shape) != 3 or benchmark.input_shape[0] == 1:
         return "mlp-256"
     return "resnet18" if benchmark.name.startswith("folder:") else "conv"
