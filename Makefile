@@ -1,6 +1,6 @@
 # make        the main job: sweeps, checks, figures, report (no torch)
 # make test   the tests
-# make lint   ruff and mypy
+# make lint   ruff, mypy and the direction of imports
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -20,6 +20,7 @@ lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -35,17 +35,17 @@ CONFIG_KEYS = {
     "regime": "short name of the source",
     "T": "number of tasks",
     "d": "dimension",
-    "memory": "points a task in the memory, of a sampled task; else null",
+    "memory": "points per task that the memory keeps, for sampled tasks; else null",
     "seed": "seed of the task stream",
     "V": "weight of the present task's loss",
     "eta": "step size, or 'auto' for 1/(2 alpha_t)",
     "delta": "tolerance of the queues",
-    "steps": "gradient steps a task",
+    "steps": "gradient steps per task",
     "reference": "'previous' (COLD) or 'best' (COLD-ORACLE)",
     "weights": "'mean', 'sum' or 'none'",
     "solver": "'gd' or 'exact'",
-    "window": "number of candidate models of 'best', null for all",
-    "noise": "s.d. of the gradient noise a coordinate",
+    "window": "number of latest models among which 'best' chooses; null for all",
+    "noise": "standard deviation of the gradient noise per coordinate",
     "key": "hash of the configuration",
 }
 
@@ -73,7 +73,7 @@ def measured(run: Run) -> dict[str, np.ndarray]:
 
 
 def _delta_min(run: Run) -> np.ndarray:
-    """One number a stream, for all its settings: (...)."""
+    """One number per stream, the same for all its settings: (...)."""
     hat = run.tasks.phi_hat
     streams = [hat] if not run.tasks.streams else [hat[s] for s in range(run.tasks.streams[0])]
     smallest = np.array([smallest_feasible_delta(stream) for stream in streams]).reshape(run.tasks.streams)

@@ -18,7 +18,7 @@ Row = list[float]
 
 @dataclass
 class Trace:
-    """What was measured so far; one entry a task, rows over past tasks. Plain lists: a checkpoint holds them."""
+    """What was measured so far; one entry per task, rows over past tasks. Plain lists: a checkpoint holds them."""
 
     phi_before: Row = field(default_factory=list)  #: Phi_t(x_{t-1})
     phi_after: Row = field(default_factory=list)  #: Phi_t(x_t)

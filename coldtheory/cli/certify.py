@@ -24,9 +24,11 @@ def add_to(app: typer.Typer) -> None:
 
 def certify(
     size: Annotated[
-        Literal["small", "full"], typer.Option("--size", help="full: more tasks, more settings.")
+        Literal["small", "full"], typer.Option("--size", help="full: more tasks and more settings.")
     ] = "small",
-    only: Annotated[list[str] | None, typer.Option("--only", help="An id or how it begins; may be repeated.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="An id, or the beginning of ids; may be repeated.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Prove or refute with z3, find worst cases with PEPit; exit 1 if a certificate does not hold.

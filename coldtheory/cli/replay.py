@@ -25,7 +25,7 @@ def add_to(app: typer.Typer) -> None:
 def replay(
     file: Annotated[str | None, typer.Argument(help="A file of `search --out`, or the name of a stored one.")] = None,
     form: Annotated[str | None, typer.Option("--form", help="Show this form beside the stored one.")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the instance into this .png or .pdf.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the instance into this .png or .pdf file.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Rerun a counterexample: both sides of its form and of the form that holds. Without a name, list the stored ones.

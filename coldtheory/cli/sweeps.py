@@ -1,4 +1,4 @@
-"""`coldtheory sweep-V` and its sisters: one command an axis, one body for all."""
+"""`coldtheory sweep-V` and its sisters: one command per axis, one body for all."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .tables import print_sweep
 class _Defaults:
     """What a sweep command does when told nothing: the grid of its own axis, single numbers elsewhere."""
 
-    V: str = "200"
-    eta: str = "4e-4"
-    delta: str = "4e-7"
-    steps: str = "3"
+    V: str = o.PAPER["V"]
+    eta: str = o.PAPER["eta"]
+    delta: str = o.PAPER["delta"]
+    steps: str = o.PAPER["steps"]
     T: str | None = None
     memory: str | None = None
     points: int | None = None

@@ -18,7 +18,7 @@ _TITLES = {"avg_grad_sq_before": "grad² before", "avg_grad_sq_after": "grad² a
 
 
 def print_sweep(rows: Sequence[Row], axis: str, between: tuple[float, float] | None) -> None:
-    """One line a value of the axis (means over seeds), then slopes and the turning point."""
+    """One line per value of the axis (means over seeds), then slopes and the turning point."""
     console = Console()
     seeds = len({row["seed"] for row in rows})
     console.print(f"[bold]{rows[0]['regime']}[/], {seeds} seed{'s' if seeds > 1 else ''}: {_fixed(rows[0], axis)}")

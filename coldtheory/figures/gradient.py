@@ -13,12 +13,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ..ground.statistics import lowest_point, slope_of
+from ..paper import TOY
 from ..prediction import predicted_grad_sq_before
 from ..tasks import REGIMES
 from . import style as s
 from .table import Table, Tell, counted, quiet
 
-_ETA, _STEPS = 4e-4, 3  # the paper's toy
 _TERMS = {"variation": "variation of the tasks", "first loss": "first loss", "conflict": "conflict", "queues": "queues"}
 _ETA_COLORS = (s.PALETTE[0], s.PALETTE[3], s.PALETTE[2])
 _T_SHADES = ("0.75", "0.55", "0.35", "black")
@@ -36,7 +36,7 @@ def prediction(
             for seed in range(seeds):
                 base, way, c2 = _centre(regime, seed, length)
                 curve = predicted_grad_sq_before(
-                    V, w_base=base, drift_vector=way, c2=c2, T=length, eta=_ETA, steps=_STEPS
+                    V, w_base=base, drift_vector=way, c2=c2, T=length, eta=TOY.eta, steps=TOY.steps
                 ).mean(axis=-1)
                 rows += [
                     {"regime": regime, "T": length, "seed": seed, "V": v, "avg_grad_sq_before": g}
