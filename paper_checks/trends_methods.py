@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from cold.plots.names import method_name
+from cold.catalogue import method_title
 from cold.plots.store import Run
 from paper_checks._contrasts import BOTH, NAMES, Contrast, Shown, trend
 from paper_checks._runs import StoredRuns, acc, acc_on_the_way, diagnostic, per_doubling
@@ -30,7 +30,7 @@ def baselines_lead(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     others = [method for method in dict.fromkeys(method for method, _, _ in runs.runs) if method not in BOTH]
     for ours, other in product(BOTH, others):
         lead = runs.each(ours, ours, acc_on_the_way) - runs.each(other, other, acc_on_the_way)
-        yield Contrast(f"{NAMES[ours]} minus {method_name(other)}", lead)
+        yield Contrast(f"{NAMES[ours]} minus {method_title(other)}", lead)
 
 
 @trend(

@@ -45,7 +45,7 @@ import numpy as np
 from coldtheory.ground.errors import ColdError
 from coldtheory.vocabulary import OLD_DIAGNOSTICS, with_present_names
 
-from .names import IID
+from ..catalogue import IID
 
 FORMAT = "cold-run/1"
 RESULT, ARRAYS = "result.json", "arrays.npz"

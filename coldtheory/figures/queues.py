@@ -30,15 +30,15 @@ def queue_maps(
     for reference in counted(references, tell):
         run = simulate(tasks, V=V, delta=delta, eta=eta, reference=reference)
         Q = run.Q
-        for s, (v, d) in enumerate(zip(V, delta, strict=True)):
+        for i, (v, d) in enumerate(zip(V, delta, strict=True)):
             here = {"regime": regime, "reference": reference, "V": v, "delta": d}
             for t in range(stride, T + 1, stride):
-                rows += [{**here, "t": t, "k": k, "Q": Q[s, t, k - 1]} for k in range(1, t, stride)]
+                rows += [{**here, "t": t, "k": k, "Q": Q[i, t, k - 1]} for k in range(1, t, stride)]
     return Table.of(rows)
 
 
 def queue_caps(*, eta: Mapping[str, float], V: Sequence[float], seeds: int, T: int, tell: Tell = quiet) -> Table:
-    """The largest queue max_{t,k} Q_k[t] of each run of COLD, and l r^2/2, which it cannot pass; `eta` is per regime."""
+    """The largest queue max_{t,k} Q_k[t] of each run of COLD, and its limit l r^2/2; `eta` is per regime."""
     rows = []
     for regime, step in counted(list(eta.items()), tell):
         run = simulate(make_tasks(regime, range(seeds), T=T), V=V, eta=step)

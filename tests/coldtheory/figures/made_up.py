@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import numpy as np
+from cold.plots.studies import SEEDS
 
 from cold.plots.store import ARRAYS, FORMAT, RESULT
-from cold.plots.studies import SEEDS
 
 TASKS = 6
 DEFAULTS = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from coldtheory.figures.draw.numbers import slope, turning_point
 
 from coldtheory import make_tasks, simulate
 from coldtheory.figures import compute
-from coldtheory.figures.draw.numbers import slope, turning_point
 from coldtheory.figures.table import Table, difference, joined, split
 from coldtheory.ground.errors import ColdError
 
