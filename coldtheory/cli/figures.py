@@ -5,23 +5,24 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.padding import Padding
 
 from ..figures import gallery, registry
 from ..figures.catalogue import Scale
 from ..figures.figure import Figure, Wanted
 from ..ground.errors import ColdError
-from ..ground.terminal import Bar
+from ..ground.terminal import Bar, plain_table
 from .options import JsonOption, OutOption
 
 SCALE = Scale()
+_WIDTH = 80  # of lists that no terminal shows
 _STATE_COLOR = {"present": "green", "stale": "yellow", "missing": "dim"}
 
 RESULTS = Path("results")
@@ -36,7 +37,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def list_figures(out: OutOption = RESULTS, to: ToOption = Path("figures"), as_json: JsonOption = False) -> None:
-    """List every figure with the state of its data and the command that makes it.
+    """List every figure with the state of its data, and the commands that make what is missing.
 
     Example: [bold]coldtheory figures[/]
     """
@@ -45,21 +46,28 @@ def list_figures(out: OutOption = RESULTS, to: ToOption = Path("figures"), as_js
     if as_json:
         typer.echo(json.dumps(entries))
         return
-    console = Console(width=None if Console().is_terminal else 120)
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0), expand=True)
-    for name, width in (("figure", 31), ("also", 13), ("data", 7), ("drawn", 5)):
-        table.add_column(name, no_wrap=True, min_width=width)
-    table.add_column("made by", no_wrap=True, ratio=1, overflow="ellipsis")
-    for figure, entry in zip(known, entries, strict=True):
-        state = entry["state"]
-        table.add_row(
-            figure.id, ", ".join(figure.aliases), f"[{_STATE_COLOR[state]}]{state}[/]",
-            "yes" if entry["picture"] else "no", escape(figure.command),
-        )  # fmt: skip
+    console = Console(highlight=False) if Console().is_terminal else Console(highlight=False, width=_WIDTH)
+    table = plain_table("figure", "also", "data", "drawn")
+    for entry in entries:
+        color, drawn = _STATE_COLOR[entry["state"]], "yes" if entry["picture"] else "no"
+        table.add_row(entry["id"], ", ".join(entry["aliases"]), f"[{color}]{entry['state']}[/]", drawn)
     console.print(table)
     counts = Counter(entry["state"] for entry in entries)
     console.print(f"{len(entries)} figures: " + ", ".join(f"{n} {state}" for state, n in counts.items()))
-    console.print("[dim]--json has every command in full, and the paper's labels[/]")
+    console.print("[bold]coldtheory plot FIGURE[/] draws one, and computes what a theory figure lacks.")
+    _print_commands([entry for entry in entries if entry["kind"] != "theory" and entry["state"] != "present"], console)
+
+
+def _print_commands(lacking: Sequence[Mapping[str, Any]], console: Console) -> None:
+    """What makes the runs that figures lack, each command once, on lines that can be copied."""
+    figures: dict[str, list[str]] = {}
+    for entry in lacking:
+        figures.setdefault(entry["command"], []).append(entry["id"])
+    if figures:
+        console.print("Other figures need finished runs, which these commands make:")
+    for command, ids in figures.items():
+        console.print(escape(command.replace(" && ", " &&\n")), style="bold", soft_wrap=True)
+        console.print(Padding(f"[dim]for {', '.join(ids)}[/]", (0, 0, 0, 4), expand=False))
 
 
 def plot(

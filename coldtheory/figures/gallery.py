@@ -22,6 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import msgspec
+
 from ..claims import seen_in
 from ..ground.errors import ColdError, unknown_name
 from ..ground.files import write_atomically
@@ -58,7 +60,7 @@ class Caption:
     sentence: str = ""
     label: str = ""
     command: str = ""
-    runs: Mapping[str, str | None] | None = None
+    runs: dict[str, str | None] | None = None  #: of a training figure: "command" and "profile"
     readings: tuple[Reading, ...] = ()
 
 
@@ -84,11 +86,9 @@ def read_caption(path: Path) -> Caption:
     if about["format"] != FORMAT:
         return Caption(path.stem, label=str(about.get("label", "")), command=f"coldtheory plot {path.stem}")
     try:
-        readings = tuple(Reading(**one) for one in about["readings"])
-        words = {name: about[name] for name in ("title", "sentence", "label", "command")}
-        return Caption(**words, runs=about["runs"], readings=readings)
-    except (KeyError, TypeError):
-        raise ColdError(f"{path} is damaged: its caption is not whole; draw the figure again") from None
+        return msgspec.convert(about, Caption)
+    except msgspec.ValidationError as error:
+        raise ColdError(f"{path} is damaged ({error}); draw the figure again") from None
 
 
 def _read_about(path: Path) -> dict[str, Any]:
@@ -230,8 +230,9 @@ def _made_by(caption: Caption) -> str:
     """The commands behind a picture. A training figure without a profile takes whatever runs are stored."""
     if caption.runs is None:
         return f"`{caption.command}`"
-    whose = "from the runs of" if caption.runs["profile"] else "from the runs that its JSON names; at the paper's size:"
-    return f"`{caption.command}` {whose} `{caption.runs['command']}`"
+    own = caption.runs.get("profile") is not None
+    whose = "from the runs of" if own else "from the runs that its JSON names; at the paper's size:"
+    return f"`{caption.command}` {whose} `{caption.runs.get('command')}`"
 
 
 def check(

@@ -65,15 +65,16 @@ def _caption(path: Path) -> Caption:
 
 
 def _card(stem: str, png: bytes, caption: Caption) -> str:
-    title = f"{caption.title} ({caption.label})" if caption.label else caption.title
+    title = f"{caption.title} (`{caption.label}`)" if caption.label else caption.title
     text = f" {typeset(caption.sentence)}" if caption.sentence else ""
     command = f"<code>{escape(caption.command)}</code>" if caption.command else ""
     readings = "".join(
         f"<li>The paper: {typeset(one.statement)} <strong>{escape(one.answer)}</strong>: {typeset(one.evidence)}.</li>"
         for one in caption.readings
     )
+    points = f"<ul>{readings}</ul>" if readings else ""
     source = "data:image/png;base64," + base64.b64encode(png).decode("ascii")
     return (
-        f'<figure id="figure-{escape(stem)}"><img alt="{escape(title)}" loading="lazy" src="{source}">'
-        f"<figcaption><b>{typeset(title)}</b>{text} {command}{readings and f'<ul>{readings}</ul>'}</figcaption></figure>"
+        f'<figure id="figure-{escape(stem)}"><img alt="{escape(title.replace("`", ""))}" loading="lazy" src="{source}">'
+        f"<figcaption><b>{typeset(title)}</b>{text} {command}{points}</figcaption></figure>"
     )
