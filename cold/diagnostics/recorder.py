@@ -10,8 +10,7 @@ from torch import Tensor
 
 from coldtheory.vocabulary import OLD_TRACE, with_present_names
 
-from .curvature import extreme_curvatures
-from .derivatives import Loss, gradient, value
+from .derivatives import Loss, extreme_curvatures, gradient, value
 
 Row = list[float]
 

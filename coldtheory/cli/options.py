@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import numpy as np
 import typer
 
+from ..ground import command_line
 from ..ground.errors import ColdError
 from ..paper import TOY
 from ..sources import Source, load_source
@@ -41,7 +42,7 @@ SolverOption = Annotated[
 ]
 WindowOption = Annotated[int | None, typer.Option("--window", help="With best: choose among this many latest models.")]
 NoiseOption = Annotated[float, typer.Option("--noise", help="Standard deviation of the gradient noise per coordinate.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and nothing else on stdout.")]
+JsonOption = command_line.JsonOption
 RunsOption = Annotated[
     Path | None,
     typer.Option("--runs", help="Folder of training runs; without it: runs, if it holds some, or the package's own."),

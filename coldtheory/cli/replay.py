@@ -13,6 +13,7 @@ from rich.table import Table
 
 from ..bounds import Bound
 from ..counterexamples import counterexample_names
+from ..ground.terminal import plain_table
 from ..ideal import ideal_points
 from ..search.rerun import Rerun, rerun
 from .options import JsonOption
@@ -128,7 +129,7 @@ def _list(as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps([record(again) for again in reruns]))
         return
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    table = plain_table()
     for title in ("name", "form"):
         table.add_column(title, overflow="fold")
     for title in ("T", "left", "right"):
