@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import numpy as np
-from cold.plots.studies import SEEDS
 
+from cold.plots.paper_figures import SEEDS
 from cold.plots.store import ARRAYS, FORMAT, RESULT
 
 TASKS = 6

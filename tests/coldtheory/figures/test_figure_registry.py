@@ -40,8 +40,10 @@ def test_every_figure_of_the_paper(known):
 
 def test_the_oracles_figure_despite_its_name(known):
     by_id = {figure.id: figure for figure in known}
-    assert {method for panel in by_id["delta_cold"].data[0].study.panels for method in panel.methods} == {"cold-oracle"}
-    assert {method for panel in by_id["delta_coldeff"].data[0].study.panels for method in panel.methods} == {"cold"}
+    assert {method for panel in by_id["delta_cold"].data[0].figure.panels for method in panel.methods} == {
+        "cold-oracle"
+    }
+    assert {method for panel in by_id["delta_coldeff"].data[0].figure.panels for method in panel.methods} == {"cold"}
 
 
 @pytest.mark.parametrize(("short", "id_"), SHORT.items())

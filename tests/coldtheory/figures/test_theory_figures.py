@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from coldtheory.figures import gallery, registry
-from coldtheory.figures.draw import style
+from coldtheory.figures import gallery, registry, style
 from coldtheory.figures.table import Table, difference, split
-from coldtheory.report.gallery import read_captions
+from coldtheory.ground.errors import ColdError
+from coldtheory.report.gallery import figure_cards
 from tests.coldtheory.figures.looks import legends_over_data, notes_over_neighbours, outside, smallest_type, unlabelled
+from tests.coldtheory.figures.small import SMALL
 
 IDS = [figure.id for figure in registry.figures() if figure.kind == "theory"]
 COMMITTED = Path(__file__).parents[3] / "figures"
@@ -28,10 +29,10 @@ def writable(stored, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def drawn(stored, small, tmp_path_factory):
+def drawn(stored, tmp_path_factory):
     """The whole small gallery, drawn once."""
     folder = tmp_path_factory.mktemp("drawn")
-    known = registry.figures(small)
+    known = registry.figures(SMALL)
     for figure in known:
         if figure.kind == "theory":
             gallery.write_figure(figure, stored, folder)
@@ -66,15 +67,52 @@ def test_same_pdf_twice(call, stored, drawn, tmp_path):
     assert (tmp_path / "tradeoff.pdf").read_bytes() == (drawn / "tradeoff.pdf").read_bytes()
 
 
-def test_readme_as_the_report_reads_it(drawn):
-    captions = read_captions(drawn / "README.md")
+def test_captions_of_the_files_the_readme_and_the_page(drawn):
     known = {figure.id: figure for figure in registry.figures()}
-    assert list(captions) == [f"{id_}.png" for id_ in IDS]
+    readme, page = (drawn / "README.md").read_text(), figure_cards(drawn)
     for id_ in IDS:
-        caption = captions[f"{id_}.png"]
-        assert caption.command == f"coldtheory plot {id_}"
-        assert caption.title.startswith(known[id_].title)
-        assert " ".join(known[id_].sentence.split())[:60] in caption.text
+        caption = gallery.read_caption(drawn / f"{id_}.json")
+        assert (caption.title, caption.sentence, caption.label) == (
+            known[id_].title, known[id_].sentence, known[id_].label,
+        )  # fmt: skip
+        assert (caption.command, caption.runs, caption.readings) == (f"coldtheory plot {id_}", None, ())
+        label = f" (`{caption.label}`)" if caption.label else ""
+        assert f"## {caption.title}{label}\n\n{caption.sentence}\n\n![{caption.title}]({id_}.png)\n" in readme
+    for places in ([readme.index(f"({id_}.png)") for id_ in IDS], [page.index(f'"figure-{id_}"') for id_ in IDS]):
+        assert places == sorted(places)
+
+
+def test_an_older_file_is_read_and_gets_its_caption(drawn, tmp_path):
+    folder = Path(shutil.copytree(drawn, tmp_path / "gallery"))
+    path = folder / "theory_plots.json"
+    new = json.loads(path.read_text())
+    captions = ("title", "sentence", "runs", "readings")
+    old = {name: value for name, value in new.items() if name not in captions}
+    path.write_text(json.dumps({**old, "format": "coldtheory-figure/1", "command": "coldtheory plot it --run"}))
+    caption = gallery.read_caption(path)
+    assert (caption.title, caption.label) == ("theory_plots", "fig:theory_plots")
+    assert (caption.sentence, caption.command) == ("", "coldtheory plot theory_plots")
+    gallery.write_readme(registry.figures(SMALL), folder)
+    assert json.loads(path.read_text()) == new
+    assert (folder / "README.md").read_text() == (drawn / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda _: "{", "is damaged"),
+        (lambda about: json.dumps({**about, "format": "other/1"}), "has format 'other/1', this version reads"),
+        (lambda about: json.dumps({**about, "title": 3}), "is damaged (Expected `str`, got `int` - at `$.title`)"),
+        (lambda about: json.dumps({**about, "readings": [{"claim": "x"}]}), "is damaged (Object missing required"),
+    ],
+)
+def test_a_damaged_or_foreign_caption_is_one_clear_line(drawn, tmp_path, spoil, words):
+    path = tmp_path / "picture.json"
+    path.write_text(spoil(json.loads((drawn / "picture.json").read_text())))
+    with pytest.raises(ColdError) as error:
+        gallery.read_caption(path)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def test_missing_data_names_the_command(call, tmp_path, no_simulation):
