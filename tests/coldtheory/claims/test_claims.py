@@ -170,12 +170,13 @@ def test_a_claim_is_plain_data():
 
 def test_the_page_prints_text_as_it_is():
     row = {
-        "id": "one", "section": "S_1", "verdict": "false", "margin": -0.01234, "statement": "a|b *c* <d>",
+        "id": "one", "label": "l:l", "section": "S_1", "verdict": "false", "margin": -0.01234,
+        "statement": "a|b *c* <d>",
         "evidence": "x_1 > `y_2` $z$",
     }  # fmt: skip
     page = table_of([row, {**row, "id": "two", "margin": None}])
     assert "2 claims: 2 false." in page
     assert "\n## S\\_1\n" in page
     cell = r"a\|b \*c\* \<d\><br>**Found:** x\_1 \> `y_2` \$z\$"
-    assert f"| `one` | false | -0.012 | {cell} |" in page
-    assert f"| `two` | false |  | {cell} |" in page
+    assert f"| `one` | `l:l` | false | -0.012 | {cell} |" in page
+    assert f"| `two` | `l:l` | false |  | {cell} |" in page

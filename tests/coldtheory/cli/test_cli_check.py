@@ -201,4 +201,4 @@ def test_the_page_of_all_claims_is_printed(few):
     done = call("check", "--markdown")
     assert done.exit_code == 0
     assert done.stdout.startswith("# Every claim\n")
-    assert all(f"| `{claim.id}` | {claim.recorded} |" in done.stdout for claim in few[0])
+    assert all(f"| `{claim.id}` | `{claim.label}` | {claim.recorded} |" in done.stdout for claim in few[0])
