@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +21,7 @@ from coldtheory.ground.dependencies import ABSENT, note
 from coldtheory.ground.errors import ColdError
 
 PROFILE = "cpu"
+_MATRICES = ("accuracy", "queues")
 _Found = TypeVar("_Found")
 
 
@@ -40,11 +42,18 @@ def _read(folder: Path) -> dict[str, Run]:
 
 
 def _digest(run: Run) -> str:
-    """Of what a claim can read in a run; time and place do not count."""
-    told = json.dumps([run.config, run.metrics, run.diagnostics], sort_keys=True)
+    """Of what a claim can read in a run; when, where and in which file it was stored does not count."""
     arrays = (run.folder or Path()) / ARRAYS
-    content = arrays.read_bytes() if arrays.is_file() else b""
-    return hashlib.sha256(told.encode() + b"\0" + content).hexdigest()[:16]
+    return _digest_of(run, arrays.stat().st_mtime_ns if arrays.is_file() else 0)
+
+
+@lru_cache(maxsize=4096)  # many claims read the same row
+def _digest_of(run: Run, _changed: int) -> str:
+    told = hashlib.sha256(json.dumps([run.config, run.metrics, run.diagnostics], sort_keys=True).encode())
+    for name in _MATRICES:
+        matrix = run.array(name)
+        told.update(b"\0" if matrix is None else f"{matrix.shape}".encode() + matrix.tobytes())
+    return told.hexdigest()[:16]
 
 
 #: Claims that read runs say so with `runs=RUNS`.

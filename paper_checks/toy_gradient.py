@@ -120,7 +120,8 @@ def where_it_turns() -> Finding:
     text = (
         f"before-gradient smallest at V = {high.mean:.0f} ± {high.se:.0f} (HIGH), {low.mean:.0f} ± {low.se:.0f} (LOW)"
     )
-    return Finding(verdict, margin, text, {"high": vars(high), "low": vars(low)})
+    data = {name: {"mean": at.mean, "se": at.se, "n": at.n} for name, at in (("high", high), ("low", low))}
+    return Finding(verdict, margin, text, data)
 
 
 @claim(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 PAGE_COMMAND = "coldtheory check --markdown"
-_HEAD = ("claim", "verdict", "margin", "what it says, and what was found")
+_HEAD = ("claim", "in the paper", "verdict", "margin", "what it says, and what was found")
 
 
 def reflow(text: str, width: int = 100) -> str:
@@ -62,12 +62,12 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> str:
         f"{len(rows)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()) + ".",
     ]
     for section in dict.fromkeys(row["section"] for row in rows):
-        lines += ["", f"## {_escaped(section)}", "", _line(*_HEAD), _line("---", "---", "---:", "---")]
+        lines += ["", f"## {_escaped(section)}", "", _line(*_HEAD), _line("---", "---", "---", "---:", "---")]
         for row in rows:
             if row["section"] == section:
                 margin = "" if row["margin"] is None else f"{row['margin']:+.2g}"
                 said = f"{_escaped(row['statement'])}<br>**Found:** {_escaped(row['evidence'])}"
-                lines.append(_line(f"`{row['id']}`", row["verdict"], margin, said))
+                lines.append(_line(f"`{row['id']}`", f"`{row['label']}`", row["verdict"], margin, said))
     return "\n".join(lines) + "\n"
 
 
