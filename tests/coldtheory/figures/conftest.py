@@ -30,8 +30,6 @@ def no_simulation(monkeypatch):
     def forbidden(*_args, **_more):
         raise AssertionError("a plot simulated")
 
-    for module in (
-        "sweep",
-        *(f"figures.{name}" for name in ("bounds", "picture", "queues", "trajectory", "variation")),
-    ):
-        monkeypatch.setattr(f"coldtheory.{module}.simulate", forbidden)
+    monkeypatch.setattr("coldtheory.sweep.simulate", forbidden)
+    for family in ("bounds", "picture", "queues", "trajectory", "variation"):
+        monkeypatch.setattr(f"coldtheory.figures.{family}.simulate", forbidden)
