@@ -126,8 +126,7 @@ def _seed(result: Result) -> int:
 
 def _settings(config: dict[str, Any]) -> dict[str, Any]:
     full = comparable(config)
-    aside = ("seed", *unused_settings(str(full["method"])))
-    return {name: value for name, value in full.items() if name not in aside}
+    return {name: value for name, value in full.items() if name not in ("seed", *unused_settings(str(full["method"])))}
 
 
 def _word(name: str, value: Any) -> str:

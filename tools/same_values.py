@@ -33,17 +33,26 @@ def differences(
                 yield from differences(value, new[name], renamed, ignored, rtol, f"{at}/{key}")
         known = {renamed.get(key, key) for key in old}
         yield from (f"{at}/{key}: new" for key in new if key not in known)
+    elif _by_id(old) and _by_id(new):  # their order does not count
+        yield from differences(_by_id(old), _by_id(new), renamed, ignored, rtol, at)
     elif isinstance(old, list) and isinstance(new, list):
         if len(old) != len(new):
             yield f"{at}: {len(old)} entries became {len(new)}"
         for number, (left, right) in enumerate(zip(old, new, strict=False)):
-            name = left.get("id", left.get("row", number)) if isinstance(left, dict) else number
+            name = left.get("row", number) if isinstance(left, dict) else number
             yield from differences(left, right, renamed, ignored, rtol, f"{at}/{name}")
     elif isinstance(old, float) and isinstance(new, int | float) and not isinstance(new, bool):
         if not math.isclose(old, new, rel_tol=rtol, abs_tol=rtol):
             yield f"{at}: {old!r} became {new!r}"
     elif old != new:
         yield f"{at}: {old!r} became {new!r}"
+
+
+def _by_id(entries: Any) -> dict[str, Any]:
+    """Entries of a list by their ids; empty if they have none."""
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) and "id" in entry for entry in entries):
+        return {}
+    return {str(entry["id"]): entry for entry in entries}
 
 
 def main() -> None:

@@ -17,11 +17,12 @@ from .lookup import (
     same,
     unused_settings,
 )
-from .methods import METHODS, ONLINE, QUEUE_SETTINGS, REPLAY, MethodEntry
+from .methods import COST_LETTERS, METHODS, ONLINE, QUEUE_SETTINGS, REPLAY, MethodEntry
 
 __all__ = [
     "BENCHMARKS",
     "BENCHMARK_NAMES",
+    "COST_LETTERS",
     "IID",
     "METHODS",
     "ONLINE",

@@ -184,7 +184,8 @@ def _run(trainer: Trainer, folder: Path, *, resume: bool, fresh: bool) -> Result
         remove_checkpoints(folder)
         (folder / RESULT).unlink(missing_ok=True)
     elif finished is not None and resume:
-        return check_same_run(finished, trainer.config, trainer.data)
+        trainer.check_data(f"the finished run in {folder}", finished.data)
+        return check_same_run(finished, trainer.config)
     elif found.problems:
         raise ColdError(f"{found.problems[0]} with --fresh")
     elif finished or (begun and not resume):

@@ -1,4 +1,4 @@
-"""From stored runs to one tidy table a figure: which runs belong together, and what each of them shows.
+"""From stored runs to one tidy table per figure: which runs belong together, and what each of them shows.
 
 Runs may be compared if they had the same terms, and averaged over seeds if they had the same settings in every field
 that counts. Where a folder holds several such groups, the one with the most of what the panel wants is drawn.
@@ -17,9 +17,9 @@ import numpy as np
 
 from coldtheory.figures.table import Table
 
+from ..catalogue import same
 from ..runs import Result
-from .names import same
-from .studies import Panel, Study
+from .paper_figures import Panel, TrainingFigure
 
 #: Fields that change nothing about a result, or nothing but its seed.
 _FREE = frozenset({"seed", "preset", "device", "threads", "eval_batch", "data_root", "out", "resume"})
@@ -32,14 +32,14 @@ _FOLLOW = {"tasks": ("memory",), "memory": ("memory_batch",)}
 
 
 @dataclass(frozen=True)
-class Line:
+class Curve:
     """Runs of one method that differ in the panel's field and the seed alone."""
 
     method: str
     runs: tuple[Result, ...]
 
 
-def lines_of(panel: Panel, runs: Sequence[Result], profile: str | None = None) -> list[Line]:
+def curves_of(panel: Panel, runs: Sequence[Result], profile: str | None = None) -> list[Curve]:
     """The runs that a panel draws, by method in the panel's order; empty if none is stored.
 
     Without a profile, runs of the reduced ones do not count: what is not at full size says so in its name.
@@ -56,14 +56,14 @@ def lines_of(panel: Panel, runs: Sequence[Result], profile: str | None = None) -
     moving = {panel.field, *_FOLLOW.get(panel.field, ())}
     terms = [name for name in _TERMS if name not in moving]
     alike = _largest(wanted, lambda run: _frozen({name: run.config.get(name) for name in terms}), panel)
-    lines = []
+    curves = []
     for method in panel.methods:
         own = [run for run in alike if same(str(run.config["method"]), method)]
         group = _largest(own, lambda run: settings({k: v for k, v in run.config.items() if k not in moving}), panel)
         group = _own_values(group, panel)
         if group:
-            lines.append(Line(method, tuple(_latest(group, panel))))
-    return lines
+            curves.append(Curve(method, tuple(_latest(group, panel))))
+    return curves
 
 
 def _of_profile(run: Result, profile: str | None) -> bool:
@@ -72,7 +72,7 @@ def _of_profile(run: Result, profile: str | None) -> bool:
 
 
 def _own_values(runs: list[Result], panel: Panel) -> list[Result]:
-    """Lines over tasks, one a value: where two or more of the panel's own values are stored, only these.
+    """Curves over tasks, one per value: where two or more of the panel's own values are stored, only these.
 
     A sweep over one epoch to twenty is thus also the comparison of one with five.
     """
@@ -82,16 +82,16 @@ def _own_values(runs: list[Result], panel: Panel) -> list[Result]:
     return own if len({str(_value(run, panel)) for run in own}) > 1 else runs
 
 
-def table_of(study: Study, runs: Sequence[Result], profile: str | None = None) -> tuple[Table, list[Result]]:
-    """The tidy table of a study, and the runs it is made of."""
+def table_of(figure: TrainingFigure, runs: Sequence[Result], profile: str | None = None) -> tuple[Table, list[Result]]:
+    """The tidy table of a figure, and the runs it is made of."""
     rows: list[dict[str, Any]] = []
     used: dict[str, Result] = {}
-    for number, panel in enumerate(study.panels):
-        for line in lines_of(panel, runs, profile):
-            for run in line.runs:
+    for number, panel in enumerate(figure.panels):
+        for curve in curves_of(panel, runs, profile):
+            for run in curve.runs:
                 used[run.run_id] = run
                 about = {
-                    "panel": number, "kind": panel.kind, "dataset": panel.dataset, "method": line.method,
+                    "panel": number, "kind": panel.kind, "dataset": panel.dataset, "method": curve.method,
                     "field": panel.field, "value": _value(run, panel), "seed": run.config.get("seed"),
                     "profile": run.config.get("profile") or "own", "made_up": int(run.made_up),
                     "synthetic": int(run.synthetic), "source": "run", "images": run.config.get("limit_train"),
@@ -172,7 +172,7 @@ def _distance(left: Result, right: Result) -> int:
 
 
 def _latest(runs: Sequence[Result], panel: Panel) -> list[Result]:
-    """One run a value and seed: the newest."""
+    """One run per value and seed: the newest."""
     newest: dict[tuple[str, str], Result] = {}
     for run in sorted(runs, key=lambda run: run.time):
         newest[str(_value(run, panel)), str(run.config.get("seed"))] = run

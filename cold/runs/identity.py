@@ -5,8 +5,9 @@ Two runs are the same if their settings and their data are.
 Settings: those at their default do not count, so that a version with more settings keeps the names of old runs; nor
 do those that say where a run computes and not what (`cold.config.PLACE`). A folder of images counts by its name.
 
-Data: a fingerprint of the data stands beside the settings and is compared where both sides have one. Where one of
-them has none, the data are unrecorded: the runs count as the same, and `cold show` and `cold compare` say so.
+Data: a fingerprint of the data (`cold.data.images.fingerprint`) stands beside the settings, never a path, and is
+compared where both sides have one. Where one of them has none, the data are unrecorded: the runs count as the same,
+and `cold show` and `cold compare` say so.
 """
 
 from __future__ import annotations
@@ -58,7 +59,11 @@ def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def same_data(left: str | None, right: str | None) -> bool:
-    """Whether two fingerprints may be of the same data: unrecorded ones agree with all."""
+    """Whether two fingerprints may be of the same data; None, for unrecorded, agrees with all.
+
+    >>> same_data("8f14e45fceea167a", "c9f0f895fb98ab91"), same_data(None, "c9f0f895fb98ab91")
+    (False, True)
+    """
     return left is None or right is None or left == right
 
 

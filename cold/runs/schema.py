@@ -35,7 +35,8 @@ kept weights stay there as `model.safetensors`.
                  forgetting_after (l >= j only), bwt and fwt as fractions; null where a single task leaves it undefined
     per_task     acc (per cent) and forgetting (a fraction) after each task over the tasks seen until then, (T,) each;
                  forgetting starts with null
-    diagnostics  with --diagnostics: what the theory speaks about, see `cold.diagnostics`; else empty
+    diagnostics  with --diagnostics: what the theory speaks about, see `cold.diagnostics`; else empty. Names that
+                 older versions wrote are read as the present ones (`coldtheory.vocabulary`)
     timing       seconds of training and evaluation, CPU seconds, steps, steps per second, peak memory; never compared
     provenance   commit, versions, time, as `coldtheory.ground.provenance.provenance` gives them; never compared
     synthetic    true if the images were made on the fly; else false or absent
@@ -71,11 +72,11 @@ from numpy.typing import NDArray
 from coldtheory.ground.errors import ColdError
 from coldtheory.vocabulary import OLD_DIAGNOSTICS, with_present_names
 
+from ..catalogue import IID
 from ..config import RunConfig
 
 FORMAT, ROWS_FORMAT = "cold-run/1", "cold-rows/1"
 RESULT, ARRAYS, MODEL, ROWS = "result.json", "arrays.npz", "model.safetensors", "rows.jsonl"
-IID = "-iid"
 _NAME = re.compile(r"(?!\.)[\w.+=,-]{1,200}")
 _DIMENSIONS = {"accuracy": 2, "start": 1, "queues": 2, "queue_steps": 2, "queue_steps_at": 1, "compared_with": 2}
 
@@ -218,11 +219,9 @@ def _checked(raw: bytes, where: object, wanted: str, kind: type[_R], remedy: str
         raise ColdError(f"{where} has a wrong entry: {words}; {remedy}") from None
     if not safe_name(record.run_id):
         raise ColdError(f"{where} has the run id {record.run_id[:80]!r}, which cannot name a folder; {remedy}")
-    return msgspec.structs.replace(
-        record,
-        diagnostics=with_present_names(record.diagnostics, OLD_DIAGNOSTICS),
-        synthetic=record.synthetic or record.config.get("dataset") == "synthetic",
-    )
+    present = with_present_names(record.diagnostics, OLD_DIAGNOSTICS)
+    synthetic = record.synthetic or record.config.get("dataset") == "synthetic"
+    return msgspec.structs.replace(record, diagnostics=present, synthetic=synthetic)
 
 
 def _parsed(raw: bytes) -> Any:

@@ -12,7 +12,7 @@ from .wanted import WantedRun
 
 
 class RunsOnHand:
-    """Finished runs below some folders, those that are asked for; `problems` says what is wrong with one."""
+    """Finished runs below some folders, as far as they are asked for; `problems` says what is wrong with one."""
 
     def __init__(self, roots: Sequence[Path] | None = None) -> None:
         self._found = find_runs(*(default_roots() if roots is None else roots))
@@ -26,17 +26,17 @@ class RunsOnHand:
         return self._runs[wanted.run_id]
 
     def _usable(self, wanted: WantedRun) -> Result | None:
-        run = self._found.get(wanted.run_id)
+        run_id, run = wanted.run_id, self._found.get(wanted.run_id)
         if run is None:
-            if wanted.run_id in self._found.damaged:
-                self.problems[wanted.run_id] = self._found.damaged[wanted.run_id]
+            if run_id in self._found.damaged:
+                self.problems[run_id] = self._found.damaged[run_id]
             return None
         try:
             if run.metrics.get("acc") is None:
                 raise ColdError(f"{run.folder} has no accuracy; run it again")
             return check_same_run(run, wanted.config)
         except ColdError as error:
-            self.problems[wanted.run_id] = str(error)
+            self.problems[run_id] = str(error)
             return None
 
     def command(self, wanted: WantedRun) -> str:

@@ -20,7 +20,10 @@ from ..catalogue import METHODS, ONLINE
 from ..config import read_config
 from ..presets import build_config
 
-KINDS = ("equal", "published")
+KINDS = {
+    "equal": "equal terms",
+    "published": "as published: each method with the settings of its own paper, on the same data and memory",
+}
 Settings = dict[str, Any]
 
 _BUILT_IN = Path(__file__).parent / "comparisons.toml"

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from cold.plots.studies import SEEDS
+from cold.plots.paper_figures import SEEDS
 from cold.runs import ARRAYS, FORMAT, RESULT
 
 TASKS = 6

@@ -1,13 +1,19 @@
-"""What a figure is drawn from: stored tables that know their key, their state and the command that makes them."""
+"""A figure and what it is drawn from: stored tables that know their key, their state and the command that makes them.
+
+Functions that compute and draw are given by name, "module:function": the simulator's bounds and matplotlib are loaded
+when something is computed or drawn, and a list of all figures needs neither.
+"""
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ..ground.engines import Engine
 from ..ground.errors import ColdError
@@ -16,8 +22,13 @@ from ..ground.provenance import provenance
 from ..store import read_rows
 from ..sweep import ROW_SCHEMA, SweepCell, run_cells  # tables come from the same simulator as rows, and age with them
 from ..vocabulary import OLD_COLUMNS, with_present_names
-from .table import Table, digest
+from .table import Table, Tell, digest
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+#: "theory": data that are missing are computed here. "training": they are finished runs, made by another command.
+Kind = Literal["theory", "training"]
 State = Literal["present", "stale", "missing"]
 FORMAT = "coldtheory-data/1"
 
@@ -44,7 +55,57 @@ class Dataset(Protocol):
     def commands(self) -> Iterator[str]: ...
     def state(self, folder: Path) -> State: ...
     def load(self, folder: Path) -> Stored: ...
-    def make(self, folder: Path) -> None: ...
+    def make(self, folder: Path, tell: Tell) -> None: ...
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure: its caption, its data, and the name of the function that draws its tables."""
+
+    id: str  #: also the name of its files
+    label: str  #: the paper's label, "" for a figure of our own
+    title: str
+    sentence: str
+    kind: Kind
+    data: tuple[Dataset, ...]
+    draw: str  #: "module:function"
+    aliases: tuple[str, ...] = ()
+    profile: str | None = None  #: of a training figure's runs
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"\w[\w.+-]*", self.id):
+            raise ColdError(f"{self.id!r} cannot be the name of a figure's files: use letters, digits, - + . and _")
+
+    @property
+    def command(self) -> str:
+        """What makes the data; for a theory figure it draws, too."""
+        return f"coldtheory plot {self.id}" if self.kind == "theory" else self.data[0].command
+
+    def state(self, folder: Path) -> State:
+        """The worst of its data's states."""
+        states = {data.state(folder) for data in self.data}
+        return "missing" if "missing" in states else "stale" if "stale" in states else "present"
+
+    def load(self, folder: Path) -> dict[str, Stored]:
+        return {data.name: data.load(folder) for data in self.data}
+
+    def picture(self, tables: Mapping[str, Table]) -> Picture:
+        from . import style  # noqa: PLC0415  (matplotlib is slow to load)
+
+        with style.styled():
+            drawn: Picture = _named(self.draw)(tables)
+            style.settle(drawn)
+        return drawn
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a user asks of training figures: other data than the paper's, and its printed numbers beside ours."""
+
+    dataset: str | None = None
+    profile: str | None = None
+    paper: bool = False
+    kept: Path | None = None  #: where finished runs are kept, beside the folder of results
 
 
 @dataclass(frozen=True)
@@ -109,8 +170,8 @@ class SweepData:
     def commands(self) -> Iterator[str]:
         yield self.command
 
-    def make(self, folder: Path) -> None:
-        run_cells(list(self.cells), folder, engine=self.engine)
+    def make(self, folder: Path, tell: Tell) -> None:
+        run_cells(list(self.cells), folder, engine=self.engine, progress=tell)
 
 
 @dataclass(frozen=True)
@@ -119,7 +180,7 @@ class TableData:
 
     name: str
     command: str
-    compute: Callable[..., Table]
+    compute: str  #: "module:function", a function of `config` and `tell`
     config: Mapping[str, Any]  #: the arguments of `compute`, plain JSON
     version: int = 1  #: raise it when `compute` means something else by the same arguments
 
@@ -147,10 +208,10 @@ class TableData:
     def commands(self) -> Iterator[str]:
         yield self.command
 
-    def make(self, folder: Path) -> None:
+    def make(self, folder: Path, tell: Tell) -> None:
         if self.state(folder) == "present":
             return
-        text = self.compute(**self.config).to_csv()
+        text = _named(self.compute)(tell=tell, **self.config).to_csv()
         about = {
             "format": FORMAT, "name": self.name, "key": self.key, "version": self.version, "rows": ROW_SCHEMA,
             "config": self.config, "sha256": digest(text), "provenance": provenance(),
@@ -178,6 +239,13 @@ class TableData:
 
     def _about(self, folder: Path) -> Path:
         return folder / "data" / f"{self.name}.json"
+
+
+def _named(name: str) -> Callable[..., Any]:
+    """The function "module:function"."""
+    module, _, function = name.partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    return found
 
 
 def _demand(data: Dataset, folder: Path, change: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from .names import IID
+from ..catalogue import IID
 
 Kind = Literal["sweep", "tasks", "gap", "queues", "accuracy"]
 Value = float | int | str
@@ -37,7 +37,7 @@ _PER_TASK = (50, 100, 150, 200, 250, 300, 350, 400)
 class Panel:
     """One panel, or one row of heatmaps.
 
-    kind : "sweep" (metrics against `field`), "tasks" (metrics after each task, one line a value), "gap" (the largest
+    kind : "sweep" (metrics against `field`), "tasks" (metrics after each task, one line per value), "gap" (the largest
            value's metrics minus the smallest's, after each task), "queues" and "accuracy" (heatmaps over t and k)
     """
 
@@ -58,8 +58,8 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Study:
-    """A training figure."""
+class TrainingFigure:
+    """A figure of training runs, as the paper has it."""
 
     id: str
     title: str
@@ -71,8 +71,8 @@ class Study:
     def label(self) -> str:
         return f"fig:{self.id}"
 
-    def on(self, dataset: str | None) -> Study:
-        """The same study of another dataset; panels that differed in the dataset and the paper's values become one.
+    def on(self, dataset: str | None) -> TrainingFigure:
+        """The same figure of another dataset; panels that differed in the dataset and the paper's values become one.
 
         "OLD=NEW" puts NEW in the place of OLD and leaves the panels of other datasets as they are.
         """
@@ -114,8 +114,8 @@ def _delta(method: str) -> tuple[Panel, ...]:
     return tuple(Panel(kind, TINY, (method,), "delta", _DELTA_HEAT, 5000) for kind in ("queues", "accuracy"))
 
 
-STUDIES: tuple[Study, ...] = (
-    Study(
+PAPER_FIGURES: tuple[TrainingFigure, ...] = (
+    TrainingFigure(
         "Average_gradient_vs_V",
         "Gradient and residual against V, Split-MNIST",
         "COLD's average squared gradient before and after each task, and Δ̄, for the class split (HIGH) and the "
@@ -126,62 +126,62 @@ STUDIES: tuple[Study, ...] = (
         ),
         ("split_mnist",),
     ),
-    Study(
+    TrainingFigure(
         "baselines",
         "Baselines over tasks, Split-CIFAR100",
         "Accuracy and forgetting after each task, for every method under the same terms.",
         (_compared(C100, 5000),),
     ),
-    Study(
+    TrainingFigure(
         "varying_V",
         "Accuracy and forgetting against V, Split-CIFAR100",
         "V from 1 to 10⁵ moves both methods along the trade-off between learning and remembering.",
         _each("sweep", C100, "V", _V, 5000),
     ),
-    Study(
+    TrainingFigure(
         "memory_delta",
         "Memory and tolerance, Split-CIFAR100 and Split-TinyImageNet",
         "Accuracy and forgetting against the memory (left) and against δ (right).",
         (_memory(C100, 20, (50, 100, 150, 200, 250, 300, 400, 500)), _sweep(TINY, "delta", _DELTA, 5000)),
     ),
-    Study(
+    TrainingFigure(
         "varying_tasks",
         "Number of tasks, Split-CIFAR100",
         "Accuracy and forgetting after each task of streams with more and more tasks.",
         _each("tasks", C100, "tasks", (5, 10, 20), 5000),
     ),
-    Study(
+    TrainingFigure(
         "queue_V_C100",
         "Queues for several V, Split-CIFAR100",
         "The queue of every past task at each task's end; a larger V lets them grow.",
         _heat(C100, "V", _V_HEAT, 5000),
     ),
-    Study(
+    TrainingFigure(
         "pmnist_acc_forg",
         "Baselines over tasks, Permuted-MNIST",
         "Accuracy and forgetting after each task in the domain-incremental setting.",
         (_compared("pmnist", 5000, PMNIST_BASELINES),),
         ("pmnist",),
     ),
-    Study(
+    TrainingFigure(
         "baselines_supple",
         "Baselines over tasks, Split-CIFAR10 and Split-TinyImageNet",
         "Accuracy and forgetting after each task, for every method under the same terms.",
         (_compared(C10, 1000), _compared(TINY, 5000)),
     ),
-    Study(
+    TrainingFigure(
         "varying_memory_supple",
         "Memory, Split-CIFAR10 and Split-TinyImageNet",
         "Accuracy and forgetting against the number of stored samples.",
         (_memory(C10, 5), _memory(TINY, 20)),
     ),
-    Study(
+    TrainingFigure(
         "varying_epochs_supple",
         "Epochs a task, Split-CIFAR10 and Split-CIFAR100",
         "Accuracy and forgetting against the number of passes over each task.",
         (_sweep(C10, "epochs", _EPOCHS, 1000), _sweep(C100, "epochs", _EPOCHS, 5000)),
     ),
-    Study(
+    TrainingFigure(
         "varying_epochs_batchsize_online",
         "Epochs, batch size and online against batch, Split-TinyImageNet and Split-CIFAR100",
         "Accuracy and forgetting against epochs and batch size, and what more epochs gain over one after each task.",
@@ -191,56 +191,56 @@ STUDIES: tuple[Study, ...] = (
             Panel("gap", C100, BOTH, "epochs", (1, 5), 5000),
         ),
     ),
-    Study(
+    TrainingFigure(
         "varying_V_c10",
         "Accuracy and forgetting against V, Split-CIFAR10",
         "V moves both methods along the trade-off between learning and remembering.",
         _each("sweep", C10, "V", _V, 1000),
     ),
-    Study(
+    TrainingFigure(
         "varying_V_tiny",
         "Accuracy and forgetting against V, Split-TinyImageNet",
         "V moves both methods along the trade-off between learning and remembering.",
         _each("sweep", TINY, "V", _V, 5000),
     ),
-    Study(
+    TrainingFigure(
         "batchsize_supple",
         "Batch size, Split-CIFAR10 and Split-TinyImageNet",
         "Accuracy and forgetting against the batch size.",
         (_sweep(C10, "batch_size", _BATCH, 1000), _sweep(TINY, "batch_size", _BATCH, 5000)),
     ),
-    Study(
+    TrainingFigure(
         "varying_t_supple",
         "Number of tasks, Split-TinyImageNet",
         "Accuracy and forgetting after each task of streams with more and more tasks.",
         _each("tasks", TINY, "tasks", (5, 10, 20), 5000),
     ),
-    Study(
+    TrainingFigure(
         "online_batch_c10",
         "Online against batch, Split-CIFAR10",
         "Accuracy and forgetting after each task with one epoch and with several.",
         _each("tasks", C10, "epochs", (1, 5), 1000),
     ),
-    Study(
+    TrainingFigure(
         "online_batch_tiny",
         "Online against batch, Split-TinyImageNet",
         "Accuracy and forgetting after each task with one epoch and with several.",
         _each("tasks", TINY, "epochs", (1, 5), 5000),
     ),
-    Study(
+    TrainingFigure(
         "queue_V_tiny",
         "Queues for several V, Split-TinyImageNet",
         "The queue of every past task at each task's end; a larger V lets them grow.",
         _heat(TINY, "V", _V_HEAT, 5000),
     ),
-    Study(
+    TrainingFigure(
         "delta_cold",
         "Tolerance and queues of COLD-ORACLE, Split-TinyImageNet",
         "Queues (top) and accuracy of every task (bottom) of COLD-ORACLE for several δ.",
         _delta("cold-oracle"),
         ("delta_oracle",),
     ),
-    Study(
+    TrainingFigure(
         "delta_coldeff",
         "Tolerance and queues of COLD, Split-TinyImageNet",
         "Queues (top) and accuracy of every task (bottom) of COLD for several δ.",

@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ...bounds import STATEMENTS, Bound
-from ...quadratics import Array
-from ...simulation import Run
+from ..bounds import STATEMENTS, Bound
+from ..quadratics import Array
+from ..simulation import Run
 from . import style as s
 
 _MANY = 10  # tasks; more of them share one colour map and get no name each
@@ -21,7 +21,7 @@ _MODEL = "black"
 _OFF = 2.5  # times the main bound's largest term: taller bars are cut
 
 
-def draw(run: Run, bounds: Sequence[Bound], w_star: Array | None = None) -> Figure:
+def draw_instance(run: Run, bounds: Sequence[Bound], w_star: Array | None = None) -> Figure:
     """(a) optima and models, (b) queues, (c) the sides of each bound (at its worst entry) with its terms stacked.
 
     `run` has one stream and one setting; more than two dimensions are shown in the two widest directions.

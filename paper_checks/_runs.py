@@ -1,28 +1,95 @@
-"""The stored runs of the reduced studies, and what is measured on them."""
+"""The stored runs that claims read: where they lie, those of a study, and what is measured on them."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
-from cold.runs import Result, find_runs
+from cold.runs import Result, evidence, find_runs
 from cold.studies import Planned, find_study, planned
+from coldtheory.claims import NoRuns, RunSource
+from coldtheory.ground.dependencies import ABSENT, note
 from coldtheory.ground.errors import ColdError
-from paper_checks._contrasts import Missing
 
-RUNS = Path(__file__).parents[1] / "runs"
 PROFILE = "cpu"
+_MATRICES = ("accuracy", "queues")
 _Found = TypeVar("_Found")
 
 
+def _folder() -> Path:
+    """`runs` in the current folder if it holds runs, else those that travel with the package."""
+    here = Path("runs")
+    return here if find_runs(here) else evidence()
+
+
+@lru_cache(maxsize=4096)  # many claims read the same row; a changed file gives another object
+def _digest(run: Result) -> str:
+    """Of what a claim can read in a run; when, where and in which file it was stored does not count."""
+    told = hashlib.sha256(json.dumps([run.config, run.metrics, run.diagnostics], sort_keys=True).encode())
+    for name in _MATRICES:
+        matrix = run.array(name)
+        told.update(b"\0" if matrix is None else f"{matrix.shape}".encode() + matrix.tobytes())
+    return told.hexdigest()[:16]
+
+
+#: Claims that read runs say so with `runs=RUNS`.
+RUNS = RunSource(_folder, lambda folder: {name: _digest(run) for name, run in find_runs(folder).items()})
+
+
+class StoredRuns:
+    """The finished runs of a folder. Every look-up is noted, so that a verdict knows its rows."""
+
+    def __init__(self, folder: Path) -> None:
+        self._runs = find_runs(folder)
+
+    def get(self, run_id: str) -> Result | None:
+        run = self._runs.get(run_id)
+        note("run", run_id, ABSENT if run is None else _digest(run))
+        return run
+
+    def study(self, name: str, dataset: str, **settings: object) -> StudyRuns:
+        """All runs of a study on a dataset (with these settings); `NoRuns` says which command makes absent ones.
+
+        More seeds than the study's own count if they follow on those and are complete.
+        """
+        cells = _cells(name, dataset, settings)
+        found = [(cell, self.get(cell.config.run_id)) for cell in cells]
+        lacking = sum(run is None for _, run in found)
+        if lacking:
+            command = f"cold study run {name} --profile {PROFILE} --out runs/study-{name} --reuse runs"
+            raise NoRuns(f"{lacking} of {len(cells)} runs are not stored", command)
+        for seed in count(max(cell.seed for cell in cells) + 1):
+            more = [(cell, self.get(cell.config.run_id)) for cell in _cells(name, dataset, settings, seed)]
+            if any(run is None for _, run in more):
+                break
+            found += more
+        return StudyRuns(
+            {(cell.method, cell.value, cell.seed): run for cell, run in found if run is not None},
+            tuple(dict.fromkeys(cell.seed for cell, _ in found)),
+            tuple(dict.fromkeys(cell.value for cell, _ in found)),
+        )
+
+
+def _cells(study: str, dataset: str, settings: Mapping[str, object], seed: int | None = None) -> list[Planned]:
+    chosen = find_study(study)
+    return [
+        one
+        for one in planned(chosen if seed is None else chosen.with_seeds([seed]), PROFILE)
+        if one.config.dataset == dataset and all(getattr(one.config, n) == v for n, v in settings.items())
+    ]
+
+
 @dataclass(frozen=True)
-class Grid:
+class StudyRuns:
     """The stored runs of a study on one dataset."""
 
     runs: Mapping[tuple[str, float | str, int], Result]  # (method, value, seed)
@@ -51,39 +118,6 @@ def per_doubling(values: Sequence[float | str], measured: np.ndarray) -> np.ndar
     x -= x.mean()
     slopes: np.ndarray = x @ measured / (x @ x)
     return slopes
-
-
-def grid(study: str, dataset: str, **settings: object) -> Grid:
-    """All runs of a study on a dataset (with these settings); `Missing` says which command makes what is not there.
-
-    More seeds than the study's own count if they follow on those and are complete.
-    """
-    stored = find_runs(RUNS)
-    cells = _cells(study, dataset, settings)
-    lacking = [one for one in cells if one.config.run_id not in stored]
-    if lacking:
-        command = f"cold study run {study} --profile {PROFILE} --out runs/study-{study} --reuse runs"
-        raise Missing(f"{len(lacking)} of {len(cells)} runs are not stored; make them: {command}")
-    last = max(one.seed for one in cells)
-    for seed in count(last + 1):
-        more = _cells(study, dataset, settings, seed)
-        if not all(one.config.run_id in stored for one in more):
-            break
-        cells += more
-    return Grid(
-        {(one.method, one.value, one.seed): stored[one.config.run_id] for one in cells},
-        tuple(dict.fromkeys(one.seed for one in cells)),
-        tuple(dict.fromkeys(one.value for one in cells)),
-    )
-
-
-def _cells(study: str, dataset: str, settings: Mapping[str, object], seed: int | None = None) -> list[Planned]:
-    chosen = find_study(study)
-    return [
-        one
-        for one in planned(chosen if seed is None else chosen.with_seeds([seed]), PROFILE)
-        if one.config.dataset == dataset and all(getattr(one.config, n) == v for n, v in settings.items())
-    ]
 
 
 # ----------------------------------------------------------------------------------------------------- what is measured

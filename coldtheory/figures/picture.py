@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -12,15 +13,56 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Patch
 
-from ..table import Table
+from ..ideal import ideal_points, smallest_feasible_delta
+from ..simulation import simulate
+from ..tasks import from_optima
 from . import style as s
+from .table import Table, Tell, counted, quiet
 
 _KIND = (s.PALETTE[4], s.PALETTE[9], s.PALETTE[5])
 _V_COLOR = (s.PALETTE[0], s.PALETTE[3])
 _LENS = "#d9d9d9"
 
 
-def draw(tables: Mapping[str, Table]) -> Figure:
+def picture(*, rounds: int, V: Sequence[float], slack: float, tell: Tell = quiet) -> Table:
+    """COLD-ORACLE in the plane: three kinds of task take turns, at the corners of a triangle.
+
+    delta = delta' is `slack` times the smallest one for which eq. ideal_cl has a solution. The minimiser of
+    DPP_t is taken exactly. The path named "off" has the queue switched off. `loss` is that of task 1, `average`
+    its mean over all tasks after the first, which the method is to keep below delta.
+    """
+    angle = np.deg2rad([90.0, 210.0, 330.0])
+    corners = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    tasks = from_optima(corners[np.arange(3 * rounds) % 3])
+    delta = slack * smallest_feasible_delta(tasks.phi_hat)
+    rows: list[dict[str, Any]] = [
+        {"what": "optimum", "t": k + 1, "x": x, "y": y, "loss": 0.0, "average": 0.0, "queue": 0.0, "delta": delta}
+        for k, (x, y) in enumerate(corners)
+    ]
+    ideal = ideal_points(from_optima(np.tile(corners, (2, 1))), delta).w_star[3:]  # all three kinds are past ones
+    rows += list(_path("ideal", None, ideal, corners[0], delta, np.zeros(len(ideal))))
+    for value in counted((*V, None), tell):
+        off = value is None
+        run = simulate(
+            tasks, V=1.0 if value is None else value, delta=delta, reference="best", solver="exact",
+            weights="none" if off else "mean", w0=corners[0],
+        )  # fmt: skip
+        queue = np.zeros(tasks.T) if off else run.Q[1:, 0]
+        rows += list(_path("off" if off else "model", value, run.w[1:], corners[0], delta, queue))
+    return Table.of(rows)
+
+
+def _path(
+    what: str, V: float | None, w: np.ndarray, first: np.ndarray, delta: float, queue: np.ndarray
+) -> Iterator[dict[str, Any]]:
+    loss = 0.5 * np.square(w - first).sum(axis=-1)
+    average = np.concatenate([[0.0], loss[1:].cumsum() / np.arange(1, len(loss))])
+    for t, point in enumerate(w):
+        place = {"what": what, "V": V, "t": t + 1, "x": point[0], "y": point[1]}
+        yield {**place, "loss": loss[t], "average": average[t], "queue": queue[t], "delta": delta}
+
+
+def draw_picture(tables: Mapping[str, Table]) -> Figure:
     """(a) the ideal problem, (b) what COLD-ORACLE does, (c) the loss on task 1 over time and (d) its queue."""
     table = tables["picture"]
     figure = s.new_figure(s.PAGE, 2.6)

@@ -19,7 +19,7 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from ..table import Table
+from .table import Table
 
 COLUMN, PAGE = 3.25, 6.75  # widths in inches
 DPI = 220  # 1485 pixels across a page
@@ -41,6 +41,7 @@ TERM_COLOR = {
 GRADIENT = r"average $\|\nabla\Phi_t\|^2$"
 GRADIENT_BEFORE = r"average $\|\nabla\Phi_t(x_{t-1})\|^2$"
 QUEUE = r"average queue $\bar{Q}$"
+FIT = (50.0, 200.0)  # the range of V in which the paper's text reads slopes
 
 
 def rc() -> dict[Any, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,50 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
-from ..table import Table
+from .. import measures
+from ..settings import Reference
+from ..simulation import simulate
+from ..tasks import make_tasks
 from . import style as s
+from .table import Table, Tell, counted, quiet
 
 _LINE: dict[str, dict[str, Any]] = {"previous": {"linestyle": "-"}, "best": {"linestyle": (0, (4, 1.5))}}
 
 
-def draw(tables: Mapping[str, Table]) -> Figure:
-    """Top: average against V. Below: heatmaps of Q_k[t] on CONFLICT, a row a reference and a column a V."""
+def queue_maps(
+    *, regime: str, references: Sequence[Reference], V: Sequence[float], delta: Sequence[float], eta: float, seed: int,
+    T: int, stride: int, tell: Tell = quiet,
+) -> Table:  # fmt: skip
+    """Q_k[t] for every `stride`-th t and k < t, of one seed, for pairs (V, delta): a picture has no more pixels."""
+    tasks = make_tasks(regime, seed, T=T)
+    rows: list[dict[str, Any]] = []
+    for reference in counted(references, tell):
+        run = simulate(tasks, V=V, delta=delta, eta=eta, reference=reference)
+        Q = run.Q
+        for i, (v, d) in enumerate(zip(V, delta, strict=True)):
+            here = {"regime": regime, "reference": reference, "V": v, "delta": d}
+            for t in range(stride, T + 1, stride):
+                rows += [{**here, "t": t, "k": k, "Q": Q[i, t, k - 1]} for k in range(1, t, stride)]
+    return Table.of(rows)
+
+
+def queue_caps(*, eta: Mapping[str, float], V: Sequence[float], seeds: int, T: int, tell: Tell = quiet) -> Table:
+    """The largest queue max_{t,k} Q_k[t] of each run of COLD, and its limit l r^2/2; `eta` is per regime."""
+    rows = []
+    for regime, step in counted(list(eta.items()), tell):
+        run = simulate(make_tasks(regime, range(seeds), T=T), V=V, eta=step)
+        largest = run.Q.max(axis=(-1, -2))
+        cap = 0.5 * run.tasks.phi_hat.smoothness[:, None] * measures.r_constant(run) ** 2
+        rows += [
+            {"regime": regime, "V": v, "seed": s, "Q_max": largest[s, i], "cap": cap[s, i]}
+            for s in range(seeds)
+            for i, v in enumerate(V)
+        ]
+    return Table.of(rows)
+
+
+def draw_queues(tables: Mapping[str, Table]) -> Figure:
+    """Top: average against V. Below: heatmaps of Q_k[t] on CONFLICT, a row per reference and a column per V."""
     maps = tables["queue_maps"]
     figure = s.new_figure(s.PAGE, 5.9)
     upper, lower = _halves(figure, [2.3, 3.6])
@@ -31,13 +67,13 @@ def draw(tables: Mapping[str, Table]) -> Figure:
     handles += [Line2D([], [], color="black", linestyle=":", label=r"COLD, largest $Q_k[t]$")]
     handles += [Line2D([], [], color="black", linewidth=0.7, label=r"$\ell r^2/2$, COLD's limit")]
     upper.legend(handles=handles, loc="outside lower center", ncols=4)
-    heat = heatmaps(lower, maps, "V", [f"V = {v:g}" for v in maps.values("V")])
+    heat = _heatmaps(lower, maps, "V", [f"V = {v:g}" for v in maps.values("V")])
     s.letter([*axes, *heat])
     return s.finish(figure)
 
 
-def draw_delta(tables: Mapping[str, Table]) -> Figure:
-    """The same for several delta."""
+def draw_queues_delta(tables: Mapping[str, Table]) -> Figure:
+    """Top: average queue and gradient against delta. Below: heatmaps of Q_k[t] for several delta."""
     maps, sweep = tables["queue_maps_delta"], tables["sweep_delta"]
     figure = s.new_figure(s.PAGE, 5.7)
     upper, lower = _halves(figure, [2.1, 3.6])
@@ -62,13 +98,13 @@ def draw_delta(tables: Mapping[str, Table]) -> Figure:
         ax.legend(loc="best")
         ax.set_title("CONFLICT")
     names = [rf"$\delta$ = {s.power(d)}" for d in maps.values("delta")]
-    heat = heatmaps(lower, maps, "delta", names)
+    heat = _heatmaps(lower, maps, "delta", names)
     s.letter([left, right, *heat])
     return s.finish(figure)
 
 
-def heatmaps(figure: Any, maps: Table, axis: str, names: list[str]) -> list[Axes]:
-    """Q_k[t]: t to the right, k upwards, one colour scale a reference."""
+def _heatmaps(figure: Any, maps: Table, axis: str, names: list[str]) -> list[Axes]:
+    """Q_k[t]: t to the right, k upwards, one colour scale per reference."""
     references = maps.values("reference")
     axes = figure.subplots(len(references), len(names), sharex=True, sharey=True, squeeze=False)
     for row, reference in enumerate(references):

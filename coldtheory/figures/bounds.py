@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,25 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from ..table import Table
+from ..bounds import Bound, evaluate, facts_of
+from ..simulation import simulate
+from ..tasks import make_tasks
 from . import style as s
+from .table import Table, Tell, counted, mean_and_quantiles, quiet
+
+#: (statement, form) whose tightness is drawn
+BOUNDS = (
+    ("thm3", "corrected"),
+    ("thm3", "trajectory"),
+    ("thm3_sharp", "corrected"),
+    ("thm3_sharp", "sharp"),
+    ("cor1", "corrected"),
+    ("thm4", "corrected"),
+    ("thm4", "progress"),
+    ("thm4", "by_lindley"),
+    ("thm4", "a_priori"),
+)
+_SEEDS_AT_ONCE = 5  # every queue of every run is kept while its bounds are evaluated
 
 _Forms = Mapping[tuple[str, str], tuple[str, str, Any]]  # (statement, form): words, colour, line
 
@@ -35,7 +52,42 @@ _DISSECTED = {
 }
 
 
-def draw(tables: Mapping[str, Table]) -> Figure:
+def bound_terms(*, regimes: Sequence[str], V: Sequence[float], seeds: int, T: int, tell: Tell = quiet) -> Table:
+    """Each statement's left side, right side, terms and their ratio, in the forms that hold, over a V-sweep.
+
+    Mean and quantiles over seeds; empty where a premise fails or the measured side is 0 for some seed.
+    """
+    groups = [
+        (regime, range(first, min(first + _SEEDS_AT_ONCE, seeds)))
+        for regime in regimes
+        for first in range(0, seeds, _SEEDS_AT_ONCE)
+    ]
+    found: dict[tuple[str, str, str], list[dict[str, np.ndarray]]] = {
+        (regime, *name): [] for regime in regimes for name in BOUNDS
+    }
+    for regime, some in counted(groups, tell):
+        facts = facts_of(simulate(make_tasks(regime, some, T=T), V=V))
+        for name in BOUNDS:
+            found[regime, *name].append(_parts(evaluate(*name, facts)))
+    rows: list[dict[str, Any]] = []
+    for (regime, id_, form), pieces in found.items():
+        for part in pieces[0]:
+            array = np.concatenate([piece[part] for piece in pieces])
+            here = {"regime": regime, "statement": id_, "form": form, "part": part}
+            rows += [{**here, "V": v, **mean_and_quantiles(array[:, i])} for i, v in enumerate(V)]
+    return Table.of(rows)
+
+
+def _parts(bound: Bound) -> dict[str, np.ndarray]:
+    """(streams, V) arrays by name, NaN where the statement does not apply."""
+    use = bound.applicable
+    sides = {"measured": bound.lhs, "bound": bound.rhs, "ratio": bound.rhs / np.where(bound.lhs > 0, bound.lhs, np.nan)}
+    return {
+        n: np.where(use, a, np.nan) for n, a in {**sides, **{f"term: {t}": v for t, v in bound.terms.items()}}.items()
+    }
+
+
+def draw_bounds(tables: Mapping[str, Table]) -> Figure:
     """Top: bounds of the gradient. Bottom: bounds of the queue. 1 is equality."""
     table = tables["bound_terms"]
     figure, axes = s.panels(3, 2, height=4.6, sharex=True, sharey="row")
@@ -60,7 +112,7 @@ def draw(tables: Mapping[str, Table]) -> Figure:
     return s.finish(figure)
 
 
-def draw_terms(tables: Mapping[str, Table]) -> Figure:
+def draw_bound_terms(tables: Mapping[str, Table]) -> Figure:
     """Each term as a share of the right side, stacked: what adds above 0, what is taken off below."""
     table = tables["bound_terms"]
     figure, axes = s.panels(3, len(_DISSECTED), height=5.2, sharex=True, sharey="row")
