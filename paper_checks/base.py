@@ -46,7 +46,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of the paper, the verdict recorded for it, and the check that gives the verdict again."""
+    """One statement of the paper, the verdict recorded for it, and the check that gives the verdict again.
+
+    The verdict is the same on every machine, whatever its kernels; margins, and the numbers in the evidence, are the
+    same up to rounding.
+    """
 
     id: str
     label: str

@@ -9,6 +9,8 @@ import pytest
 from coldtheory.bounds import STATEMENTS, evaluate
 from paper_checks import _evidence, base
 
+pytestmark = pytest.mark.kernels
+
 # The claims on tables and text have tests of their own, which also change the data under them.
 CLAIMS = [c for c in base.all_claims() if not c.check.__module__.split(".")[-1].startswith(("tables_", "text_"))]
 

@@ -16,6 +16,8 @@ from cold.models.mlp import mlp
 from cold.models.resnet import resnet18
 from tests.cold.methods.method_cases import in_second_task, two_widths
 
+pytestmark = pytest.mark.torch_kernels
+
 
 def samples(shape, classes=3, count=23):
     x = torch.randn(count, *shape, generator=torch.Generator().manual_seed(1))
