@@ -1,4 +1,4 @@
-"""Value, gradient and curvature of a loss over many samples, a piece of them at a time."""
+"""Derivatives of a loss over many samples, a piece of them at a time: value, gradient, extreme curvatures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ..losses import per_sample_losses
 
 _PIECE = 2048
-_SEED = 2024  # of the first direction of a Lanczos iteration: the same at every model, and no stream of the run
+_SEED = 2024  # of the first direction: the same at every model, and no stream of the run
 Inputs = Callable[[Tensor], Tensor]
 
 

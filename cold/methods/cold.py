@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
+from ..catalogue import METHODS
 from ..data import Part
 from ..dpp import COLD
 from .base import Batch, Context, Method
 
 
-class Cold(Method):
+class Cold(Method, entry=METHODS["cold"]):
     """Past tasks are compared with the model with which the present task started."""
 
-    name = "cold"
-    title = "COLD"
-    paper = "Theoretical Foundations of Continual Learning via Drift-Plus-Penalty, Case 1"
-    cost = "(b + m)*C"
-    storage = "M*p + t"
-    uses_memory = True
     over_processes = True
     best_model: ClassVar[bool] = False
 
@@ -46,6 +42,7 @@ class Cold(Method):
             batch_size=config.batch_size,
             streams=context.streams,
             device=context.device,
+            dtype=torch.get_default_dtype(),
         )
 
     def begin_task(self, task: int, train: Part) -> None:
@@ -76,13 +73,8 @@ class Cold(Method):
         self.dpp.load(state["dpp"])
 
 
-class ColdOracle(Cold):
+class ColdOracle(Cold, entry=METHODS["cold-oracle"]):
     """Past tasks are compared with the best past model on their memory."""
 
-    name = "cold-oracle"
-    title = "COLD-ORACLE"
-    paper = "Theoretical Foundations of Continual Learning via Drift-Plus-Penalty, Case 2"
-    cost = "(b + m)*C"
-    storage = "M*p + t*d + t"
     over_processes = True
     best_model = True
