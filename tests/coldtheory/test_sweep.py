@@ -68,7 +68,7 @@ def test_dask_cluster_of_two_workers_gives_the_same_rows(tmp_path):
     distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
     cells = grid(SMALL, "V", V, 12)
     serial = run_cells(cells, tmp_path / "serial", engine="serial")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
         assert len(cluster.workers) == 2
         rows = run_cells(cells, tmp_path / "dask", engine="dask", scheduler=cluster.scheduler_address)
     assert without_origin(serial) == without_origin(rows)
