@@ -1,7 +1,7 @@
 """Pages that are made when the documentation is built, from texts that stand elsewhere in the repository.
 
-    api/*.md       one page per sub-package, from the docstrings of its public modules
-    MIRRORED       pages that show a file of the repository's root or of the gallery
+api/*.md       one page per sub-package, from the docstrings of its public modules
+MIRRORED       pages that show a file of the repository's root or of the gallery
 """
 
 from __future__ import annotations
@@ -81,4 +81,8 @@ def _mirror(app: Any, docname: str, source: list[str]) -> None:
 
 
 def _relative(target: Path) -> str:
-    return target.relative_to(DOCS).as_posix() if target.is_relative_to(DOCS) else f"../{target.relative_to(ROOT).as_posix()}"
+    return (
+        target.relative_to(DOCS).as_posix()
+        if target.is_relative_to(DOCS)
+        else f"../{target.relative_to(ROOT).as_posix()}"
+    )

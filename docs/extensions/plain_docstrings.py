@@ -35,7 +35,11 @@ def _process(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, lines:
 
 def plain_to_rst(text: str) -> str:
     """The same text for docutils."""
-    blocks = [list(block) for filled, block in groupby(text.expandtabs().splitlines(), lambda line: bool(line.strip())) if filled]
+    blocks = [
+        list(block)
+        for filled, block in groupby(text.expandtabs().splitlines(), lambda line: bool(line.strip()))
+        if filled
+    ]
     return "\n\n".join(_block(block) for block in blocks)
 
 
