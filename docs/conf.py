@@ -1,4 +1,4 @@
-"""How `make docs` builds these pages: Sphinx, Markdown by MyST, the pydata theme. No page loads anything from a network."""
+"""How `make docs` builds these pages: Sphinx, Markdown by MyST, the pydata theme. No page loads from a network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coldtheory import __version__  # noqa: E402  (the one place that knows the 
 
 project = "COLD"
 author = "The COLD maintainers"
-copyright = author  # noqa: A001  (Sphinx's name for it)
+copyright = author
 version = release = __version__
 
 extensions = [

@@ -114,7 +114,8 @@ def _grouped(units: list[str], between: set[Edge]) -> dict[str, tuple[str, ...]]
                 break
         else:  # a cycle: what is left is placed as it comes, and drawn with red lines
             unit = min(
-                set(units) - placed, key=lambda one: (PACKAGES.index(one.split(".")[0]), len(needs[one] - placed))
+                sorted(set(units) - placed),
+                key=lambda one: (PACKAGES.index(one.split(".")[0]), len(needs[one] - placed)),
             )
             groups[unit] = (unit,)
             placed.add(unit)
@@ -177,30 +178,27 @@ def svg(graph: Graph) -> str:
             place[node] = (x, top, max(len(word) for word in words) * 7.0 + 20, len(words) * line + 12)
         top += height + gap
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top:.0f}" font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top:.0f}"',
+        'font-family="sans-serif" font-size="12">',
         f"<title>Imports between sub-packages</title><metadata>{escape(json.dumps(graph.as_json()))}</metadata>",
         f'<rect width="{width}" height="{top:.0f}" rx="8" fill="#ffffff"/>',
     ]
     for a, b in drawn_edges(graph):
-        (x1, y1, _, h1), (x2, y2, _, _) = place[a], place[b]
-        against = y2 <= y1
-        colour = "#d01c1c" if against else _LINE[_package(a)]
-        start, end = y1 + h1, y2
+        (x1, y1, _, h1), (x2, end, _, _) = place[a], place[b]
+        start, against = y1 + h1, end <= y1
         bend = max(24.0, abs(end - start) / 2)
-        parts.append(
-            f'<path d="M{x1:.0f},{start:.0f} C{x1:.0f},{start + bend:.0f} {x2:.0f},{end - bend:.0f} {x2:.0f},{end:.0f}" '
-            f'fill="none" stroke="{colour}" stroke-opacity="0.55" stroke-width="{2.5 if against else 1.3}"/>'
+        path = f"M{x1:.0f},{start:.0f} C{x1:.0f},{start + bend:.0f} {x2:.0f},{end - bend:.0f} {x2:.0f},{end:.0f}"
+        stroke = (
+            'stroke="#d01c1c" stroke-width="2.5"' if against else f'stroke="{_LINE[_package(a)]}" stroke-width="1.3"'
         )
+        parts.append(f'<path d="{path}" fill="none" stroke-opacity="0.55" {stroke}/>')
     for node, (x, y, w, h) in place.items():
-        parts.append(
-            f'<rect x="{x - w / 2:.0f}" y="{y:.0f}" width="{w:.0f}" height="{h:.0f}" rx="5" fill="{_FILL[_package(node)]}" '
-            f'stroke="{_LINE[_package(node)]}"/>'
-        )
-        for i, words in enumerate(_label(node, graph)):
-            bold = ' font-weight="bold"' if i == 0 else ""
-            parts.append(
-                f'<text x="{x:.0f}" y="{y + 17 + i * line:.0f}" text-anchor="middle" fill="#1a1a1a"{bold}>{escape(words)}</text>'
-            )
+        size = f'x="{x - w / 2:.0f}" y="{y:.0f}" width="{w:.0f}" height="{h:.0f}"'
+        parts.append(f'<rect {size} rx="5" fill="{_FILL[_package(node)]}" stroke="{_LINE[_package(node)]}"/>')
+        for i, text in enumerate(_label(node, graph)):
+            weight = ' font-weight="bold"' if i == 0 else ""
+            at = f'x="{x:.0f}" y="{y + 17 + i * line:.0f}"'
+            parts.append(f'<text {at} text-anchor="middle" fill="#1a1a1a"{weight}>{escape(text)}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 
