@@ -171,7 +171,7 @@ def both_cores(console: Console, seeds: int) -> None:
 
 def _summary(optima: np.ndarray, V: np.ndarray) -> np.ndarray:
     run = simulate(optima, V=V)
-    return np.stack([run.avg_grad_before, run.avg_grad_after, run.avg_Qbar])
+    return np.stack([run.avg_grad_sq_before, run.avg_grad_sq_after, run.avg_Qbar])
 
 
 def main() -> None:

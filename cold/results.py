@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 from coldtheory.ground.provenance import provenance
+from coldtheory.vocabulary import OLD_DIAGNOSTICS, with_present_names
 
 from .metrics import after_each_task, metrics
 
@@ -103,4 +104,5 @@ def read_result(folder: Path) -> Result:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ColdError(f"{path} is not in the format {FORMAT!r} that this version reads")
     names = ("run_id", "config", "metrics", "per_task", "timing", "provenance", "diagnostics")
+    content["diagnostics"] = with_present_names(content["diagnostics"], OLD_DIAGNOSTICS)
     return Result(arrays=arrays, **{name: content[name] for name in names})

@@ -52,8 +52,8 @@ class World:
 class Measured:
     """What one step measures, each (S, P)."""
 
-    before: Array
-    after: Array
+    grad_sq_before: Array
+    grad_sq_after: Array
     Qbar: Array
     Delta: Array
     alpha: Array

@@ -268,7 +268,7 @@ def conditions(run: Run, ball: Ball | None = None) -> Conditions:
     def holds_optima(streams: np.ndarray, balls: Ball) -> Array:
         return np.asarray(balls.contains(flat.optima(streams), _RTOL).all(axis=-1), dtype=np.float64)
 
-    steepest = eta_alpha(run)
+    steepest = eta_alpha_max(run)
     return Conditions(
         step_half=np.asarray(steepest <= 0.5 * (1.0 + _RTOL)),
         step_one=np.asarray(steepest <= 1.0 + _RTOL),
@@ -284,7 +284,7 @@ def delta_bar(run: Run) -> Array:
     return run.Delta_bar
 
 
-def eta_alpha(run: Run) -> Array:
+def eta_alpha_max(run: Run) -> Array:
     """max_t eta_t alpha_t, to be compared with 1/2 (`thm:gradient_norm_bound`), 1 or 2, (...)."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray((run.eta * run.alpha).max(axis=-1))

@@ -21,7 +21,7 @@ from .ground.errors import ColdError
 from .quadratics import Array
 
 
-def predicted_grad_before(
+def predicted_grad_sq_before(
     V: ArrayLike,
     *,
     w_base: ArrayLike,
@@ -37,7 +37,7 @@ def predicted_grad_before(
     drift_vector : how far the centre moves over all T tasks, drift * v in HIGH (None: it does not move)
     w0           : x_0, (d,); None is the origin
 
-    >>> predicted_grad_before([1.0], w_base=[2.0], c2=0.0, T=3, eta=0.5, steps=1)     # the error halves
+    >>> predicted_grad_sq_before([1.0], w_base=[2.0], c2=0.0, T=3, eta=0.5, steps=1)     # the error halves
     array([[4.  , 1.  , 0.25]])
     """
     V = np.atleast_1d(np.asarray(V, dtype=np.float64))

@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 
 from .ideal import smallest_feasible_delta
-from .measures import conditions, enclosing_ball, eta_alpha, loss_variation, memory_variation, rho_bar
+from .measures import conditions, enclosing_ball, eta_alpha_max, loss_variation, memory_variation, rho_bar
 from .simulation import Run
 
 #: The measured keys of a row, in the order of the columns, with their meaning.
 MEASURED_KEYS = {
-    "grad_before": "(1/T) sum_t |grad Phi_t(x_{t-1})|^2, the left side of thm:gradient_norm_bound",
-    "grad_after": "(1/T) sum_t |grad Phi_t(x_t)|^2",
-    "Qbar": "(1/T) sum_t Qbar[t-1], the average queue",
+    "avg_grad_sq_before": "(1/T) sum_t |grad Phi_t(x_{t-1})|^2, the left side of thm:gradient_norm_bound",
+    "avg_grad_sq_after": "(1/T) sum_t |grad Phi_t(x_t)|^2",
+    "avg_Qbar": "(1/T) sum_t Qbar[t-1], the average queue",
     "Delta_bar": "(1/T) sum_t Delta_t",
     "rho_bar": "(1/T) sum_t rho_{t,-} over the smallest ball W around optima and models",
     "D_phi": "D_Phi[T] over W (def:Dphi)",
     "D_phi_trajectory": "D_Phi[T] along the models x_{t-1}",
     "D_phi_hull": "D_Phi[T] over the convex hull of the models",
     "D_phi_hat": "D_{Phi,hatPhi}[T] over W",
-    "eta_alpha": "max_t eta alpha_t",
+    "eta_alpha_max": "max_t eta alpha_t",
     "step_half": "whether eta <= 1/(2 alpha_t) at every task, the premise of thm:gradient_norm_bound",
     "step_one": "whether eta <= 1/alpha_t at every task, which is enough for it",
     "delta_min": "smallest delta' for which eq:ideal_cl has a solution; Theorems 1 and 2 ask for delta > delta'",
@@ -55,16 +55,16 @@ def measured(run: Run) -> dict[str, np.ndarray]:
     ball = enclosing_ball(run)
     held = conditions(run, ball)
     return {
-        "grad_before": run.avg_grad_before,
-        "grad_after": run.avg_grad_after,
-        "Qbar": run.avg_Qbar,
+        "avg_grad_sq_before": run.avg_grad_sq_before,
+        "avg_grad_sq_after": run.avg_grad_sq_after,
+        "avg_Qbar": run.avg_Qbar,
         "Delta_bar": run.Delta_bar,
         "rho_bar": rho_bar(run, ball=ball),
         "D_phi": loss_variation(run, ball=ball),
         "D_phi_trajectory": loss_variation(run, "trajectory"),
         "D_phi_hull": loss_variation(run, "hull"),
         "D_phi_hat": memory_variation(run, ball=ball),
-        "eta_alpha": eta_alpha(run),
+        "eta_alpha_max": eta_alpha_max(run),
         "step_half": held.step_half,
         "step_one": held.step_one,
         "delta_min": _delta_min(run),

@@ -76,12 +76,12 @@ class Run:
         return np.diff(self.lyapunov, axis=-1)
 
     @property
-    def avg_grad_before(self) -> Array:
+    def avg_grad_sq_before(self) -> Array:
         """(1/T) sum_t |grad Phi_t(x_{t-1})|^2, (...)."""
         return np.asarray(self.grad_sq_before.mean(axis=-1))
 
     @property
-    def avg_grad_after(self) -> Array:
+    def avg_grad_sq_after(self) -> Array:
         """(1/T) sum_t |grad Phi_t(x_t)|^2, (...)."""
         return np.asarray(self.grad_sq_after.mean(axis=-1))
 
@@ -133,7 +133,7 @@ def simulate(
     >>> import numpy as np
     >>> from coldtheory import make_tasks
     >>> run = simulate(make_tasks("high", seeds=range(4)), V=np.array([50.0, 200.0]))
-    >>> run.w.shape, run.avg_grad_before.shape
+    >>> run.w.shape, run.avg_grad_sq_before.shape
     ((4, 2, 151, 25), (4, 2))
     """
     tasks = as_tasks(tasks)
@@ -195,8 +195,8 @@ def _run(tasks: Tasks, settings: Settings, start: Array) -> Run:
         tasks=tasks,
         settings=settings,
         w=measured["w"],
-        grad_sq_before=measured["before"],
-        grad_sq_after=measured["after"],
+        grad_sq_before=measured["grad_sq_before"],
+        grad_sq_after=measured["grad_sq_after"],
         Qbar=measured["Qbar"],
         Delta=measured["Delta"],
         alpha=measured["alpha"],

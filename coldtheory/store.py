@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 from .ground.errors import ColdError
 from .ground.files import write_atomically
 from .ground.provenance import provenance, same_origin
+from .vocabulary import OLD_ROW_KEYS, with_present_names
 
 FORMAT = "coldtheory-rows/1"
 Row = dict[str, Any]
@@ -94,7 +95,10 @@ class RowFile:
 
 
 def read_rows(path: Path) -> dict[str, Any]:
-    """The content of a row file, checked; a damaged or foreign file is a `ColdError` with the remedy."""
+    """The content of a row file, checked; a damaged or foreign file is a `ColdError` with the remedy.
+
+    Rows of older versions come under the present names of their quantities.
+    """
     remedy = f"move it away or remove it with 'coldtheory results rm {path.stem}', then run the sweep again"
     try:
         content = json.loads(path.read_text())
@@ -107,7 +111,7 @@ def read_rows(path: Path) -> dict[str, Any]:
         raise ColdError(f"{path} has format {found!r}, this version reads {FORMAT!r}; {remedy}")
     if not isinstance(content.get("rows"), list) or not all("key" in row for row in content["rows"]):
         raise ColdError(f"{path} is damaged (no rows); {remedy}")
-    return content
+    return {**content, "rows": [with_present_names(row, OLD_ROW_KEYS) for row in content["rows"]]}
 
 
 def row_files(folder: Path) -> list[Path]:

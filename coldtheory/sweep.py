@@ -26,7 +26,7 @@ _SEEDS_A_JOB = 5  # part of what a job is, so never a matter of the machine
 
 
 @dataclass(frozen=True)
-class Method:
+class Scheme:
     """What holds for a whole sweep besides the axis."""
 
     reference: Reference = "previous"
@@ -47,19 +47,19 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Cell:
+class SweepCell:
     """One run of a grid."""
 
     source: Source
     seed: int
     numbers: Numbers
-    method: Method
+    scheme: Scheme
 
     @property
     def config(self) -> dict[str, Any]:
         return {
             "schema": ROW_SCHEMA, "source": self.source.config, "seed": self.seed,
-            **vars(self.numbers), **vars(self.method),
+            **vars(self.numbers), **vars(self.scheme),
         }  # fmt: skip
 
     @property
@@ -74,8 +74,8 @@ def grid(
     seeds: int,
     *,
     numbers: Numbers | None = None,
-    method: Method | None = None,
-) -> list[Cell]:
+    scheme: Scheme | None = None,
+) -> list[SweepCell]:
     """The cells of a sweep: every value of the axis with every seed."""
     if axis not in get_args(Axis):
         raise unknown_name("axis", axis, get_args(Axis))
@@ -83,7 +83,7 @@ def grid(
         raise ColdError(f"the grid of {axis} is empty")
     if seeds < 1:
         raise ColdError(f"the number of seeds must be at least 1, got {seeds}")
-    numbers, method = numbers or Numbers(), method or Method()
+    numbers, scheme = numbers or Numbers(), scheme or Scheme()
     whole = axis in ("steps", "T", "memory")
     if whole and any(value != int(value) for value in values):
         raise ColdError(f"{axis} takes whole numbers")
@@ -96,13 +96,13 @@ def grid(
             here = source.with_constants(m=value)
         else:
             chosen = replace(numbers, **{str(axis): value})  # type: ignore[arg-type]
-        _check(chosen, method)
-        cells += [Cell(here, seed, chosen, method) for seed in here.seeds(seeds)]
+        _check(chosen, scheme)
+        cells += [SweepCell(here, seed, chosen, scheme) for seed in here.seeds(seeds)]
     return cells
 
 
 def run_cells(
-    cells: Sequence[Cell],
+    cells: Sequence[SweepCell],
     folder: Path,
     *,
     engine: Engine = "loky",
@@ -131,28 +131,28 @@ def run_cells(
 
 @dataclass(frozen=True)
 class _Job:
-    """Runs that share tasks and method: one call of `simulate`."""
+    """Runs that share tasks and scheme: one call of `simulate`."""
 
     source: Source
     seeds: tuple[int, ...]
     numbers: tuple[Numbers, ...]
-    method: Method
+    scheme: Scheme
 
 
-def _jobs(cells: Iterable[Cell]) -> Iterator[_Job]:
-    """Cells in groups: first by tasks, method and seed, then seeds that want the same numbers together."""
-    of_seed: dict[tuple[str, Method, bool, int], list[Cell]] = {}
+def _jobs(cells: Iterable[SweepCell]) -> Iterator[_Job]:
+    """Cells in groups: first by tasks, scheme and seed, then seeds that want the same numbers together."""
+    of_seed: dict[tuple[str, Scheme, bool, int], list[SweepCell]] = {}
     for cell in cells:
-        group = (cell.source.stem, cell.method, cell.numbers.eta == "auto", cell.seed)
+        group = (cell.source.stem, cell.scheme, cell.numbers.eta == "auto", cell.seed)
         of_seed.setdefault(group, []).append(cell)
-    alike: dict[tuple[str, Method, tuple[Numbers, ...]], list[Cell]] = {}
-    for (stem, method, _, _), group_cells in of_seed.items():
+    alike: dict[tuple[str, Scheme, tuple[Numbers, ...]], list[SweepCell]] = {}
+    for (stem, scheme, _, _), group_cells in of_seed.items():
         numbers = tuple(cell.numbers for cell in group_cells)
-        alike.setdefault((stem, method, numbers), []).append(group_cells[0])
-    for (_, method, numbers), firsts in alike.items():
+        alike.setdefault((stem, scheme, numbers), []).append(group_cells[0])
+    for (_, scheme, numbers), firsts in alike.items():
         for at in range(0, len(firsts), _SEEDS_A_JOB):
             seeds = tuple(cell.seed for cell in firsts[at : at + _SEEDS_A_JOB])
-            yield _Job(firsts[0].source, seeds, numbers, method)
+            yield _Job(firsts[0].source, seeds, numbers, scheme)
 
 
 def _run_job(job: _Job) -> tuple[str, list[Row]]:
@@ -167,7 +167,7 @@ def _run_job(job: _Job) -> tuple[str, list[Row]]:
             eta="auto" if eta == "auto" else [float(n.eta) for n in job.numbers],
             delta=[n.delta for n in job.numbers],
             steps=[n.steps for n in job.numbers],
-            **vars(job.method),
+            **vars(job.scheme),
             noise_seed=job.seeds,  # a cell's noise is its seed's, whatever else is in the job
         )
     with np.errstate(over="ignore", invalid="ignore"):
@@ -175,13 +175,13 @@ def _run_job(job: _Job) -> tuple[str, list[Row]]:
     rows = []
     for s, seed in enumerate(job.seeds):
         for p, numbers in enumerate(job.numbers):
-            cell = Cell(job.source, seed, numbers, job.method)
+            cell = SweepCell(job.source, seed, numbers, job.scheme)
             config = {**cell.config, "regime": job.source.name, "T": tasks.T, "d": tasks.d}
             config |= {"memory": job.source.config.get("m", job.source.config.get("n")), "key": cell.key}
             rows.append({**config, **{name: plain(array[s, p]) for name, array in values.items()}})
     return job.source.stem, rows
 
 
-def _check(numbers: Numbers, method: Method) -> None:
+def _check(numbers: Numbers, scheme: Scheme) -> None:
     """Every complaint about settings comes before any work is done."""
-    Settings.of(**vars(numbers), **vars(method), noise_seed=0, ball=None)
+    Settings.of(**vars(numbers), **vars(scheme), noise_seed=0, ball=None)

@@ -8,7 +8,7 @@ import numpy as np
 
 from coldtheory import Run, Tasks, make_tasks, simulate
 from coldtheory.ground.statistics import Slope, Spread, minimum_of, slope_of
-from coldtheory.prediction import predicted_grad_before
+from coldtheory.prediction import predicted_grad_sq_before
 from coldtheory.quadratics import Array
 from coldtheory.settings import Reference, Weights
 from coldtheory.tasks import base_and_drift
@@ -31,13 +31,13 @@ def runs(regime: str, weights: Weights = "mean", steps: int = STEPS, reference: 
 
 
 def slope(regime: str, name: str, between: tuple[float, float] = FIT, steps: int = STEPS) -> Slope:
-    """Log-log slope over V of avg_grad_before, avg_grad_after or avg_Qbar."""
+    """Log-log slope over V of avg_grad_sq_before, avg_grad_sq_after or avg_Qbar."""
     found = slope_of(V, getattr(runs(regime, steps=steps), name), between)
     assert found is not None
     return found
 
 
-def turning_point(regime: str, name: str = "avg_grad_before") -> Spread | None:
+def turning_point(regime: str, name: str = "avg_grad_sq_before") -> Spread | None:
     """Where the curve over V is smallest."""
     return minimum_of(V, getattr(runs(regime), name))
 
@@ -50,7 +50,7 @@ def predicted_turning_point(regime: str, tasks_seen: int, *, start_at_base: bool
         base, drift = base_and_drift(regime, seed)
         c2 = {"low": 0.0004, "high": 0.0064}[regime]
         start = base if start_at_base else None
-        each_task = predicted_grad_before(
+        each_task = predicted_grad_sq_before(
             grid, w_base=base, drift_vector=drift, w0=start, c2=c2, T=tasks_seen, eta=ETA, steps=STEPS
         )
         curves.append(each_task.mean(axis=1))

@@ -111,7 +111,7 @@ def cor2_queue() -> Finding:
 def cor2_large_t() -> Finding:
     lengths = np.array([50, 100, 200, 400, 800])
     runs = [simulate(np.ones((T, 2)), V=50.0) for T in lengths]
-    average = np.array([float(run.avg_grad_before) for run in runs])
+    average = np.array([float(run.avg_grad_sq_before) for run in runs])
     slope = float(np.polyfit(np.log(lengths), np.log(average), 1)[0])
     queue = max(float(run.Qbar.max()) for run in runs)
     text = f"equal tasks: slope over T {slope:.2f}, largest Qbar {queue:g}"

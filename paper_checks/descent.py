@@ -132,7 +132,7 @@ def thm3_sum() -> Finding:
 def thm3_projection() -> Finding:
     ball = Ball(np.zeros(1), np.asarray(1.0))
     run = simulate([[3.0]] * 3, V=1.0, eta=0.5, delta=0.1, steps=1, w0=[1.0], ball=ball)
-    lhs = float(run.avg_grad_before)
+    lhs = float(run.avg_grad_sq_before)
     rhs = float(2.0 * 0.5 * (1.0 - 3.0) ** 2 / (3 * 1.0 * 0.5))  # D = 0, no queue fills, equal tasks do not conflict
     assert float(run.Qbar.max()) == 0.0
     verdict: Verdict = "false" if lhs > rhs else "holds"
@@ -157,7 +157,7 @@ def thm3_step_size() -> Finding:
     batches = [
         facts_of(simulate(make_tasks(regime, range(2)), V=[1500.0, 2000.0, 2400.0])) for regime in ("low", "high")
     ]
-    largest = max(float(facts.eta_alpha.max()) for facts in batches)
+    largest = max(float(facts.eta_alpha_max.max()) for facts in batches)
     found = e.tally("thm3", "corrected", batches)
     verdict: Verdict = "holds with correction" if found.holds and largest > 0.5 else "false"
     return Finding(verdict, found.margin, f"eta alpha up to {largest:.2f}: {found}", vars(found))
@@ -179,7 +179,7 @@ def thm3_larger_eta() -> Finding:
     eta = np.geomspace(5e-5, 2.4e-3, 18)
     run = simulate(make_tasks("high", range(4)), V=200.0, eta=eta)
     bound = evaluate("thm3", "printed", run).rhs.mean(axis=0)
-    measured = run.avg_grad_before.mean(axis=0)
+    measured = run.avg_grad_sq_before.mean(axis=0)
     falls = bool((np.diff(bound) < 0).all())
     best = float(eta[measured.argmin()])
     verdict: Verdict = "false" if not falls else "holds" if best == eta[-1] else "holds with correction"
@@ -224,7 +224,7 @@ def thm3_sharper() -> Finding:
 def many_steps() -> Finding:
     J = np.array([1, 3, 10, 30])
     run = simulate(make_tasks("high", range(4)), V=50.0, steps=J)
-    first = run.avg_grad_before.mean(axis=0)
+    first = run.avg_grad_sq_before.mean(axis=0)
     inner = facts_of(run).grad_inner.mean(axis=(0, 2))
     found = e.tally("thm3", "inner_average", [*e.descents(), facts_of(run)])
     falls = bool((np.diff(first) < 0).all())

@@ -122,7 +122,7 @@ def zero_start_without_step_condition() -> Finding:
     lhs, rhs = float(bound.lhs), float(bound.rhs)
     broken = [name for name, holds in bound.assumptions.items() if not holds.all()]
     left, right = exact_sides(design)
-    steep = float(facts_of(run).eta_alpha)
+    steep = float(facts_of(run).eta_alpha_max)
     verdict: Verdict = "false" if lhs > rhs and left > right and len(broken) == 1 else "holds"
     text = (
         f"designed run, T={len(design.optima)}: {lhs:.4g} > {rhs:.4g} (in fractions, ratio {float(left / right):.3f}); "

@@ -6,7 +6,7 @@ import numpy as np
 
 from coldtheory import make_tasks, simulate
 from coldtheory.ground.statistics import minimum_of
-from coldtheory.measures import eta_alpha
+from coldtheory.measures import eta_alpha_max
 from paper_checks import _toy
 from paper_checks.base import Finding, Verdict, claim
 
@@ -27,7 +27,7 @@ SECTION = "Theoretical Validation"
         The margin is 0.1 minus the distance of the LOW after-slope from -1.""",
 )
 def slope_low() -> Finding:
-    after, before = _toy.slope("low", "avg_grad_after"), _toy.slope("low", "avg_grad_before")
+    after, before = _toy.slope("low", "avg_grad_sq_after"), _toy.slope("low", "avg_grad_sq_before")
     margin = 0.1 - abs(after.slope + 1.0)
     clean = abs(before.slope + 1.0) <= 0.1
     verdict: Verdict = "false" if margin < 0 else "holds" if clean else "holds with correction"
@@ -48,9 +48,9 @@ def slope_low() -> Finding:
 )
 def slope_variation() -> Finding:
     gaps = {
-        f"{name[9:]} J={steps}": _toy.slope("high", name, steps=steps).slope
+        f"{name.removeprefix('avg_grad_sq_')} J={steps}": _toy.slope("high", name, steps=steps).slope
         - _toy.slope("low", name, steps=steps).slope
-        for name in ("avg_grad_before", "avg_grad_after")
+        for name in ("avg_grad_sq_before", "avg_grad_sq_after")
         for steps in (3, 1)
     }
     margin = min(gaps.values())
@@ -69,9 +69,9 @@ def slope_variation() -> Finding:
 )
 def one_step() -> Finding:
     trend = {
-        f"{regime} {name[4:]}": sign * _toy.slope(regime, name, steps=1).slope
+        f"{regime} {name}": sign * _toy.slope(regime, name, steps=1).slope
         for regime in ("low", "high")
-        for name, sign in (("avg_grad_after", -1.0), ("avg_Qbar", 1.0))
+        for name, sign in (("avg_grad_sq_after", -1.0), ("avg_Qbar", 1.0))
     }
     margin = min(trend.values())
     text = "slopes at J=1 in the expected direction: " + ", ".join(f"{k} {v:.2f}" for k, v in trend.items())
@@ -143,7 +143,7 @@ def where_it_turns() -> Finding:
 def why_it_turns() -> Finding:
     turn = _toy.turning_point("high")
     assert turn is not None
-    steepest = eta_alpha(_toy.runs("high")).max(axis=0)
+    steepest = eta_alpha_max(_toy.runs("high")).max(axis=0)
     at_turn = float(np.interp(turn.mean, _toy.V, steepest))
     breaks = float(np.interp(0.5, steepest, _toy.V))
     predicted = {f"T={T}": _toy.predicted_turning_point("high", T) for T in (50, 150, 1500)}
@@ -164,7 +164,9 @@ def _simulated_turn(T: int) -> float:
     """V* of the seed-mean curve, which is what the closed form predicts."""
     V = np.geomspace(40.0, 1200.0, 24)
     seeds = _toy.SEEDS if T <= 150 else range(4)  # a long stream is its own average
-    curve = simulate(make_tasks("high", seeds, T=T), V=V, eta=_toy.ETA, delta=_toy.DELTA).avg_grad_before.mean(axis=0)
+    curve = simulate(make_tasks("high", seeds, T=T), V=V, eta=_toy.ETA, delta=_toy.DELTA).avg_grad_sq_before.mean(
+        axis=0
+    )
     found = minimum_of(V, curve[None])
     assert found is not None
     return found.mean

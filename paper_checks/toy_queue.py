@@ -77,9 +77,9 @@ def queue_variation() -> Finding:
 def tradeoff() -> Finding:
     window = (10.0, 1000.0)
     trend = {
-        f"{regime} {name[4:]}": sign * _toy.slope(regime, name, window).slope
+        f"{regime} {name}": sign * _toy.slope(regime, name, window).slope
         for regime in ("high", "conflict")
-        for name, sign in (("avg_grad_after", -1.0), ("avg_Qbar", 1.0))
+        for name, sign in (("avg_grad_sq_after", -1.0), ("avg_Qbar", 1.0))
     }
     bounded = {}
     for regime in ("low", "high", "conflict"):
@@ -132,7 +132,7 @@ def queue_matters() -> Finding:
     stable = _toy.V <= 1000.0
     change = {}
     for regime in ("low", "high", "conflict"):
-        on, off = (_toy.runs(regime, weights).avg_grad_before.mean(axis=0)[stable] for weights in _ON_OFF)
+        on, off = (_toy.runs(regime, weights).avg_grad_sq_before.mean(axis=0)[stable] for weights in _ON_OFF)
         change[regime] = float(np.abs(on / off - 1.0).max())
     margin = max(change["low"], change["high"]) - 0.2
     text = "largest change of the gradient without queues: " + ", ".join(
@@ -205,7 +205,7 @@ def queue_delta() -> Finding:
 def delta_bar() -> Finding:
     at = [int(np.abs(_toy.V - v).argmin()) for v in (50.0, 200.0, 1000.0)]
     ratio = {}
-    for name in ("avg_grad_before", "Delta_bar"):
+    for name in ("avg_grad_sq_before", "Delta_bar"):
         low, high = (getattr(_toy.runs(regime), name).mean(axis=0)[at] for regime in ("low", "high"))
         ratio[name] = (high / low).tolist()
     margin = float(np.log10(min(min(values) for values in ratio.values())))

@@ -74,7 +74,7 @@ def gradient_rate(dataset: str) -> Iterator[Contrast]:
     explain="log2 of HIGH over LOW, averaged over V: gradient before and after a task, and the residual Δ̄.",
 )
 def gradient_elevated(dataset: str) -> Iterator[Contrast]:
-    words = {"avg_grad_sq": "gradient before", "avg_grad_sq_after": "gradient after", "Delta_bar": "residual"}
+    words = {"avg_grad_sq_before": "gradient before", "avg_grad_sq_after": "gradient after", "Delta_bar": "residual"}
     for name, what in words.items():
         high, low = (grid("gradient", dataset, iid=iid).over("cold", _log2(name)) for iid in (False, True))
         yield Contrast(f"{what}, log2 of HIGH over LOW", (high - low).mean(axis=0))

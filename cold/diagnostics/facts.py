@@ -72,7 +72,7 @@ class MeasuredFacts(Facts):
         self.cross = (self.Q[:-1] * d).sum(axis=-1)
         squares = np.square(self.Q).sum(axis=-1)
         self.lyapunov = np.concatenate([squares[:1], squares[1:] / (2.0 * self.past)])
-        self.grad_before, self.grad_after = measures.grad_before, measures.grad_after
+        self.grad_sq_before, self.grad_sq_after = measures.grad_sq_before, measures.grad_sq_after
         self.phi_before, self.phi_after = measures.phi_before, measures.phi_after
         self.hat, self.hat_ref = np.nan_to_num(measures.hat), np.nan_to_num(measures.reference)
         self.conflict = np.nansum(self.beta * np.maximum(-measures.products, 0.0), axis=-1)

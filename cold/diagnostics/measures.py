@@ -40,7 +40,7 @@ class Measures:
         T = len(trace.phi_after)
         self.T, self.setting = T, setting
         self.phi_before, self.phi_after = np.array(trace.phi_before), np.array(trace.phi_after)
-        self.grad_before, self.grad_after = np.array(trace.grad_before), np.array(trace.grad_after)
+        self.grad_sq_before, self.grad_sq_after = np.array(trace.grad_sq_before), np.array(trace.grad_sq_after)
         self.along, self.along_at = _ragged(trace.along), _ragged(trace.along_at)
         self.products = _lower(trace.products, T)  #: (T, T)
         self.hat = np.concatenate([np.full((1, T), np.nan), _lower(trace.hat, T)])  #: (T+1, T)
@@ -80,7 +80,7 @@ class Measures:
         return np.asarray(self.Q[:-1].sum(axis=-1) / self.past)
 
     @cached_property
-    def grad_along(self) -> Array:
+    def grad_sq_along(self) -> Array:
         return np.asarray(np.nanmean(self.along, axis=-1))
 
     @property
@@ -107,12 +107,12 @@ class Measures:
         """The averages over tasks, for `result.json`."""
         kept, queues = self.has_memory, self.setting.has_queues
         found: dict[str, float | None] = {
-            "avg_grad_sq": float(self.grad_before.mean()),
-            "avg_grad_sq_after": float(self.grad_after.mean()),
-            "avg_grad_sq_along": float(self.grad_along.mean()),
+            "avg_grad_sq_before": float(self.grad_sq_before.mean()),
+            "avg_grad_sq_after": float(self.grad_sq_after.mean()),
+            "avg_grad_sq_along": float(self.grad_sq_along.mean()),
             "Delta_bar": float(self.Delta.mean()) if kept else None,
-            "D_phi": float(self.variation.mean()),
-            "rho_bar": float(self.rho_minus.mean()) if kept else None,
+            "D_phi_trajectory": float(self.variation.mean()),
+            "rho_bar_trajectory": float(self.rho_minus.mean()) if kept else None,
             "L": self.L,
             "l": self.l if kept else None,
             "alpha_max": float(self.alpha.max()) if queues else None,
@@ -126,9 +126,9 @@ class Measures:
         named = {
             "phi_before": self.phi_before,
             "phi_after": self.phi_after,
-            "grad_sq_before": self.grad_before,
-            "grad_sq_after": self.grad_after,
-            "grad_sq_along": self.grad_along,
+            "grad_sq_before": self.grad_sq_before,
+            "grad_sq_after": self.grad_sq_after,
+            "grad_sq_along": self.grad_sq_along,
             "variation": self.variation,
             "curvature": np.asarray(self.curvature_phi.max(axis=-1)),
         }

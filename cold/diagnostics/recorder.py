@@ -8,6 +8,8 @@ from typing import Any
 
 from torch import Tensor
 
+from coldtheory.vocabulary import OLD_TRACE, with_present_names
+
 from .curvature import extreme_curvatures
 from .derivatives import Loss, gradient, value
 
@@ -20,8 +22,8 @@ class Trace:
 
     phi_before: Row = field(default_factory=list)  #: Phi_t(x_{t-1})
     phi_after: Row = field(default_factory=list)  #: Phi_t(x_t)
-    grad_before: Row = field(default_factory=list)  #: |grad Phi_t(x_{t-1})|^2
-    grad_after: Row = field(default_factory=list)  #: |grad Phi_t(x_t)|^2
+    grad_sq_before: Row = field(default_factory=list)  #: |grad Phi_t(x_{t-1})|^2
+    grad_sq_after: Row = field(default_factory=list)  #: |grad Phi_t(x_t)|^2
     along: list[Row] = field(default_factory=list)  #: |grad Phi_t|^2 at steps `along_at` of task t
     along_at: list[list[int]] = field(default_factory=list)
     products: list[Row] = field(default_factory=list)  #: <grad Phi_t, grad hatPhi_k>(x_{t-1}), k < t
@@ -59,8 +61,8 @@ class Recorder:
         loss, slope = gradient(self.phi(t), self.weights)
         past = [self.hat(k) for k in range(t)]
         trace.phi_before.append(loss)
-        trace.grad_before.append(float(slope @ slope))
-        trace.along.append([trace.grad_before[-1]])
+        trace.grad_sq_before.append(float(slope @ slope))
+        trace.along.append([trace.grad_sq_before[-1]])
         trace.along_at.append([0])
         slopes = (None if hat is None else gradient(hat, self.weights)[1] for hat in past)
         trace.products.append([float("nan") if other is None else float(slope @ other) for other in slopes])
@@ -80,7 +82,7 @@ class Recorder:
         trace = self.trace
         loss, slope = gradient(self.phi(t), self.weights)
         trace.phi_after.append(loss)
-        trace.grad_after.append(float(slope @ slope))
+        trace.grad_sq_after.append(float(slope @ slope))
         stored = [self.hat(k) for k in range(t + 1)]
         trace.hat.append([float("nan") if hat is None else value(hat) for hat in stored])
         trace.curvature_phi[t].append(self._norm(self.phi(t)))
@@ -89,7 +91,7 @@ class Recorder:
         return {name: list(rows) for name, rows in vars(self.trace).items()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        self.trace = Trace(**state)
+        self.trace = Trace(**with_present_names(state, OLD_TRACE))
 
     def _last_hat(self, t: int) -> Row:
         return self.trace.hat[t - 1][:t] if t else []

@@ -156,8 +156,8 @@ class Watch:
         notes = []
         if len(benchmark.head_widths) > 1:
             notes.append(
-                "each task has its own head: D_phi and avg_grad_sq at a task's start are taken with a head that no "
-                "step has trained, and gradients of two tasks meet in the backbone only"
+                "each task has its own head: D_phi_trajectory and avg_grad_sq_before are taken at a task's start with "
+                "a head that no step has trained, and gradients of two tasks meet in the backbone only"
             )
         if config.queue_update != "task" and self.method.queues() is not None:
             notes.append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
 from ..data import Part
@@ -46,6 +47,7 @@ class Cold(Method):
             batch_size=config.batch_size,
             streams=context.streams,
             device=context.device,
+            dtype=torch.get_default_dtype(),
         )
 
     def begin_task(self, task: int, train: Part) -> None:

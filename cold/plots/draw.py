@@ -36,7 +36,7 @@ def draw_study(tables: Mapping[str, Table]) -> Figure:
     kinds = set(table.values("kind"))
     if kinds <= set(_HEAT):
         figure = _heatmaps(table)
-    elif "avg_grad_sq" in table.values("what"):
+    elif "avg_grad_sq_before" in table.values("what"):
         figure = _diagnostics(table)
     else:
         figure = _curves(table)

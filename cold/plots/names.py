@@ -27,7 +27,7 @@ FIELDS = {
 METRICS = {
     "acc": "accuracy ACC (%)",
     "forgetting": "forgetting F",
-    "avg_grad_sq": r"before a task: average $\|\nabla\Phi_t\|^2$",
+    "avg_grad_sq_before": r"before a task: average $\|\nabla\Phi_t\|^2$",
     "avg_grad_sq_after": r"after it: average $\|\nabla\Phi_t\|^2$",
     "Delta_bar": r"residual $\bar\Delta$",
 }

@@ -17,7 +17,7 @@ result.json:
                  printed), forgetting_after (max over l >= j), bwt, fwt, learning_acc
     per_task     acc: ACC after each task, per cent; forgetting: F after each task, a fraction. For readers: figures
                  take both from the matrix `accuracy`, so that they mean the same for every method
-    diagnostics  may be absent: avg_grad_sq, avg_grad_sq_after, Delta_bar, D_phi, rho_bar, alpha_max
+    diagnostics  may be absent: what `cold.diagnostics` lists
     timing       seconds and the like; never compared
     provenance   commit, versions, time, as `coldtheory.ground.provenance.provenance()` gives them
     synthetic    true if the images were made on the fly; else absent
@@ -43,6 +43,7 @@ from typing import Any
 import numpy as np
 
 from coldtheory.ground.errors import ColdError
+from coldtheory.vocabulary import OLD_DIAGNOSTICS, with_present_names
 
 from .names import IID
 
@@ -124,7 +125,7 @@ def read_run(folder: Path) -> Run:
         id=str(content.get("run_id", folder.name)),
         config=content["config"],
         metrics=content["metrics"],
-        diagnostics=content.get("diagnostics") or {},
+        diagnostics=with_present_names(content.get("diagnostics") or {}, OLD_DIAGNOSTICS),
         provenance=content.get("provenance") or {},
         timing=content.get("timing") or {},
         made_up=content.get("made_up") is True,

@@ -29,7 +29,7 @@ _DELTA = (0, 0.1, 0.5, 1, 2, 5, 10)
 _DELTA_HEAT = (0, 0.5, 10)
 _EPOCHS = (1, 2, 5, 10, 20)
 _BATCH = (10, 32, 64, 128, 256)
-_GRADIENTS = ("avg_grad_sq", "avg_grad_sq_after", "Delta_bar")
+_GRADIENTS = ("avg_grad_sq_before", "avg_grad_sq_after", "Delta_bar")
 _PER_TASK = (50, 100, 150, 200, 250, 300, 350, 400)
 
 

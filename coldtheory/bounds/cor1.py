@@ -67,7 +67,7 @@ def _make(
         series["variation through the queues"] = average(facts, over / V * extra, variation)
     terms = {"first loss": np.asarray(2.0 * over / V * facts.phi_before[..., 0] / facts.T)} | terms
     premises = (*DESCENT, "Case 1", "delta > 0", "eta <= 1/alpha_t", "models in W", *premises)
-    lhs = np.asarray(facts.grad_before.mean(axis=-1))
+    lhs = np.asarray(facts.grad_sq_before.mean(axis=-1))
     return make(_NAME, form, facts, lhs, series=series, terms=terms, premises=premises, kind="valid",
                 magnitude=facts.gradient_floor)  # fmt: skip
 

@@ -35,7 +35,7 @@ def gradient_corrected(facts: Facts) -> Bound:
         "conflict": average(facts, facts.l * facts.r**2 / facts.V, queue_cap(facts) * facts.rho("ball")),
     }
     terms = {"first loss": over * facts.phi_before[..., 0] / facts.T}
-    lhs = np.asarray(facts.grad_before.mean(axis=-1))
+    lhs = np.asarray(facts.grad_sq_before.mean(axis=-1))
     return make(_GRADIENT, "corrected", facts, lhs, series=series, terms=terms, kind="valid",
                 premises=(*DESCENT, "Case 1", "eta <= 1/alpha_t", "models in W"),
                 magnitude=facts.gradient_floor)  # fmt: skip

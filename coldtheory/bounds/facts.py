@@ -50,8 +50,8 @@ class Facts:
     cross: Array  #: S_t, (..., T)
     alpha: Array  #: smoothness constant of the DPP_t that was used, (..., T)
     lyapunov: Array  #: (..., T+1)
-    grad_before: Array  #: |grad Phi_t(x_{t-1})|^2, (..., T)
-    grad_after: Array  #: |grad Phi_t(x_t)|^2, (..., T)
+    grad_sq_before: Array  #: |grad Phi_t(x_{t-1})|^2, (..., T)
+    grad_sq_after: Array  #: |grad Phi_t(x_t)|^2, (..., T)
     grad_inner: Array  #: mean over the J inner iterates of |grad Phi_t(y_{t,j})|^2, (..., T)
     phi_before: Array  #: Phi_t(x_{t-1}), (..., T)
     phi_after: Array  #: Phi_t(x_t), (..., T)
@@ -149,7 +149,7 @@ class Facts:
         return np.asarray(2.0 * self.L * self.loss_floor)
 
     @cached_property
-    def eta_alpha(self) -> Array:
+    def eta_alpha_max(self) -> Array:
         """max_t eta_t alpha_t, (...)."""
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray((self.eta * self.alpha).max(axis=-1))
@@ -174,10 +174,10 @@ class Facts:
             "queues drive the model": lambda: self.weights != "none",
             "mean weights": lambda: self.weights == "mean",
             "sum weights": lambda: self.weights == "sum",
-            "eta <= 1/alpha_t": lambda: self.eta_alpha <= 1.0 + _ROUNDING,
-            "eta < 2/alpha_t": lambda: self.eta_alpha < 2.0,
+            "eta <= 1/alpha_t": lambda: self.eta_alpha_max <= 1.0 + _ROUNDING,
+            "eta < 2/alpha_t": lambda: self.eta_alpha_max < 2.0,
             "eta <= 2/alpha_t, or the minimiser": (
-                lambda: (self.eta_alpha <= 2.0 + _ROUNDING) | (self.solver == "exact")
+                lambda: (self.eta_alpha_max <= 2.0 + _ROUNDING) | (self.solver == "exact")
             ),
             "eta <= 1/(2 alpha_t) as printed": lambda: self.eta_alpha_printed <= 0.5 * (1.0 + _ROUNDING),
             "models in W": lambda: self.models_inside,

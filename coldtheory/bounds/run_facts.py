@@ -47,7 +47,7 @@ class RunFacts(Facts):
         self.V, self.delta, self.steps, self.eta = run.V, run.delta, settings.steps, run.eta
         self.bounded = ~run.diverged & np.isfinite(run.w).all(axis=(-2, -1))
         self.Qbar, self.Delta, self.cross, self.alpha = run.Qbar, run.Delta, run.cross, run.alpha
-        self.lyapunov, self.grad_before, self.grad_after = run.lyapunov, run.grad_sq_before, run.grad_sq_after
+        self.lyapunov, self.grad_sq_before, self.grad_sq_after = run.lyapunov, run.grad_sq_before, run.grad_sq_after
 
     @cached_property
     def phi(self) -> Quadratics:

@@ -27,13 +27,13 @@ def printed(facts: Facts) -> Bound:
     """As printed: c_t = f_t = 1 and alpha_t with the mean of the queues, whatever the weights of the update."""
     series, first = _terms(facts, "ball", facts.r, np.ones(facts.T), np.ones(facts.T))
     premises = (*DESCENT, "eta <= 1/(2 alpha_t) as printed", "models in W")
-    return _make("printed", facts, facts.grad_before, series, first, premises, "false as printed")
+    return _make("printed", facts, facts.grad_sq_before, series, first, premises, "false as printed")
 
 
 def corrected(facts: Facts) -> Bound:
     """c_t and f_t that fit the weights and the case; eta <= 1/alpha_t is enough."""
     series, first = _terms(facts, "ball", facts.r, queue_cap(facts), facts.gain)
-    return _make("corrected", facts, facts.grad_before, series, first, (*DESCENT, "eta <= 1/alpha_t", "models in W"))
+    return _make("corrected", facts, facts.grad_sq_before, series, first, (*DESCENT, "eta <= 1/alpha_t", "models in W"))
 
 
 def trajectory(facts: Facts) -> Bound:
@@ -41,14 +41,14 @@ def trajectory(facts: Facts) -> Bound:
     series, first = _terms(facts, "trajectory", facts.r_models, queue_cap(facts), facts.gain)
     where = "T = 1, eta alpha = 1, down to loss 0"
     premises = (*DESCENT, "eta <= 1/alpha_t")
-    return _make("trajectory", facts, facts.grad_before, series, first, premises, "tight", where)
+    return _make("trajectory", facts, facts.grad_sq_before, series, first, premises, "tight", where)
 
 
 def sharp(facts: Facts) -> Bound:
     """As `trajectory`, with 1/(1 - eta alpha/2) for 2: half the bound for small steps, and any eta < 2/alpha."""
     series, first = _terms(facts, "trajectory", facts.r_models, queue_cap(facts), facts.gain, step_factor(facts))
     where = "T = 1, eta alpha = 1, down to loss 0"
-    return _make("sharp", facts, facts.grad_before, series, first, (*DESCENT, "eta < 2/alpha_t"), "tight", where)
+    return _make("sharp", facts, facts.grad_sq_before, series, first, (*DESCENT, "eta < 2/alpha_t"), "tight", where)
 
 
 def inner_average(facts: Facts) -> Bound:
@@ -65,7 +65,7 @@ def after_update(facts: Facts) -> Bound:
     """Convex losses: the gradient after the step obeys the same bound."""
     series, first = _terms(facts, "ball", facts.r, queue_cap(facts), facts.gain)
     premises = (*DESCENT, "eta <= 1/alpha_t", "models in W", "convex losses")
-    return _make("after_update", facts, facts.grad_after, series, first, premises)
+    return _make("after_update", facts, facts.grad_sq_after, series, first, premises)
 
 
 def queue_cap(facts: Facts) -> Array:
@@ -77,7 +77,7 @@ def queue_cap(facts: Facts) -> Array:
 
 def step_factor(facts: Facts) -> Array:
     """1/(1 - eta alpha/2), the exact constant of the descent lemma in place of 2, (...)."""
-    room = 1.0 - 0.5 * facts.eta_alpha
+    room = 1.0 - 0.5 * facts.eta_alpha_max
     return np.asarray(1.0 / np.where(room > 0, room, np.nan))
 
 

@@ -66,7 +66,7 @@ def _make(
         "last loss": np.asarray(-share * facts.phi_after[..., -1]),
         "last Lyapunov": np.asarray(-share / V * facts.lyapunov_end),
     }
-    lhs = np.asarray(facts.grad_before.mean(axis=-1))
+    lhs = np.asarray(facts.grad_sq_before.mean(axis=-1))
     return make(_NAME, form, facts, lhs, series=series, terms=terms, kind=kind, attained=attained,
                 premises=(*DESCENT, "Case 1", *premises), magnitude=facts.gradient_floor)  # fmt: skip
 

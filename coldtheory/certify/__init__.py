@@ -16,15 +16,28 @@ from collections.abc import Iterable
 
 from ..ground.errors import unknown_name
 from . import lemmas, paths, queue_theorems, refutations, theorems
-from .algebra import CLAIMS, Claim, Size
+from .algebra import CLAIMS, AlgebraicClaim, Size
 from .records import Certificate, Record, WorstCase, to_json
 from .worst_case import WORST_CASES, WorstCases
 
-CERTIFICATES: dict[str, Claim | WorstCases] = {**CLAIMS, **WORST_CASES}
+CERTIFICATES: dict[str, AlgebraicClaim | WorstCases] = {**CLAIMS, **WORST_CASES}
 
 __all__ = [
-    "CERTIFICATES", "Certificate", "Claim", "Record", "WorstCase", "WorstCases", "certificates", "chosen_ids",
-    "lemmas", "paths", "queue_theorems", "refutations", "run_certificate", "theorems", "to_json",
+    "CERTIFICATES",
+    "AlgebraicClaim",
+    "Certificate",
+    "Record",
+    "WorstCase",
+    "WorstCases",
+    "certificates",
+    "chosen_ids",
+    "lemmas",
+    "paths",
+    "queue_theorems",
+    "refutations",
+    "run_certificate",
+    "theorems",
+    "to_json",
 ]  # fmt: skip
 
 

@@ -52,7 +52,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SolverAnswer:
     """What the solver found: `refuted` comes with a model that exact arithmetic confirmed."""
 
     status: Literal["proved", "refuted", "undecided"]
@@ -61,7 +61,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Claim:
+class AlgebraicClaim:
     """A statement for every size, how it is worded, and whether it is to be proved or refuted."""
 
     id: str
@@ -81,7 +81,7 @@ class Claim:
         return [certify(self, self.small if size == "small" else self.full)]
 
 
-CLAIMS: dict[str, Claim] = {}
+CLAIMS: dict[str, AlgebraicClaim] = {}
 
 
 def claim(
@@ -97,13 +97,13 @@ def claim(
     """Register a function from size to `Problem` under `id`."""
 
     def register(problem: Callable[[int], Problem]) -> Callable[[int], Problem]:
-        CLAIMS[id] = Claim(id, label, text, unit, small, full or small, refute, problem)
+        CLAIMS[id] = AlgebraicClaim(id, label, text, unit, small, full or small, refute, problem)
         return problem
 
     return register
 
 
-def prove(problem: Problem, timeout: float = TIMEOUT) -> Outcome:
+def prove(problem: Problem, timeout: float = TIMEOUT) -> SolverAnswer:
     """Settle one statement.
 
     Problem    is `assume >= 0, positive > 0 => claim >= 0` true for all reals?
@@ -122,19 +122,19 @@ def prove(problem: Problem, timeout: float = TIMEOUT) -> Outcome:
     solver.add(z3.Or(*[_real(z3, c) < 0 for c in goal.claim]))
     answer = solver.check()
     if answer == z3.unsat:
-        return Outcome("proved")
+        return SolverAnswer("proved")
     if answer != z3.sat:
-        return Outcome("undecided", reason=str(solver.reason_unknown()))
+        return SolverAnswer("undecided", reason=str(solver.reason_unknown()))
     found = solver.model()
     values = {name: found.eval(v, model_completion=True) for name, v in variables.items()}
     values = {n: v.approx(12) if z3.is_algebraic_value(v) else v for n, v in values.items()}
     model = {n: Fraction(v.numerator_as_long(), v.denominator_as_long()) for n, v in values.items()}
     if not problem.violated(model):
-        return Outcome("undecided", reason="exact arithmetic does not confirm the solution found")
-    return Outcome("refuted", model)
+        return SolverAnswer("undecided", reason="exact arithmetic does not confirm the solution found")
+    return SolverAnswer("refuted", model)
 
 
-def certify(claim: Claim, sizes: tuple[int, ...], timeout: float = TIMEOUT) -> Certificate:
+def certify(claim: AlgebraicClaim, sizes: tuple[int, ...], timeout: float = TIMEOUT) -> Certificate:
     """One record for a claim over all `sizes`: a proof holds at each, a refutation needs the first that gives one."""
     begin = time.perf_counter()
     engine = f"z3 {need('z3').get_version_string()}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from .algebra import Problem, claim
-from .terms import ZERO, Goal, Maximum, Number, Path, Step, Values, largest, pairs, total
+from .terms import ZERO, Goal, Maximum, Number, QueuePath, Step, Values, largest, pairs, total
 
 
 def _free_step(K: int) -> tuple[str, ...]:
@@ -223,7 +223,7 @@ def constraint_double(T: int) -> Problem:
     """
 
     def goal(v: Values, maximum: Maximum) -> Goal:
-        path = Path(T, {(k, t): v[f"g{k}_{t}"] - v["delta"] for k, t in pairs(T)}, maximum)
+        path = QueuePath(T, {(k, t): v[f"g{k}_{t}"] - v["delta"] for k, t in pairs(T)}, maximum)
         left = total(v[f"g{k}_{t}"] for k, t in pairs(T)) * 2 / (T * (T - 1))
         last = total(path.Q[k, T] for k in range(1, T)) / (T - 1)
         return Goal([v["delta"] + 2 * last / T - left])

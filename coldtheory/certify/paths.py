@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from .records import WorstCase, need
-from .terms import Path, pairs
+from .terms import QueuePath, pairs
 from .worst_case import record, smooth_functions, solve, worst_case
 
 QUIET = dict.fromkeys(pairs(3), 0.0)
@@ -38,8 +38,8 @@ class Prescribed:
         return max(t for _, t in self.d)
 
     @cached_property
-    def path(self) -> Path:
-        return Path(self.T, self.d, max)
+    def path(self) -> QueuePath:
+        return QueuePath(self.T, self.d, max)
 
     @cached_property
     def beta(self) -> dict[tuple[int, int], float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from .algebra import Problem, claim
-from .terms import ZERO, Goal, Maximum, Number, Path, Step, Values, largest, pairs, total
+from .terms import ZERO, Goal, Maximum, Number, QueuePath, Step, Values, largest, pairs, total
 
 HALF = Fraction(1, 2)
 
@@ -23,7 +23,7 @@ def _last_step(T: int, v: Values, maximum: Maximum) -> Step:
         return HALF * (model[t] - optimum[k]) * (model[t] - optimum[k])
 
     d = {(k, t): loss(k, t) - loss(k, t - 1) - v["delta"] for k, t in pairs(T)}
-    return Path(T, d, maximum).step(T)
+    return QueuePath(T, d, maximum).step(T)
 
 
 @claim(

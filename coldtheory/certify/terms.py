@@ -73,7 +73,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Path:
+class QueuePath:
     """All queues of T tasks from their increments d[k, t], k < t <= T (eq. queue_update)."""
 
     T: int

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from .algebra import Problem, claim
-from .terms import ZERO, Goal, Maximum, Number, Path, Step, Values, Weights, absolute, pairs, squares, total
+from .terms import ZERO, Goal, Maximum, Number, QueuePath, Step, Values, Weights, absolute, pairs, squares, total
 
 
 def _tasks(name: str, T: int) -> tuple[str, ...]:
@@ -22,8 +22,8 @@ def _pairs(name: str, T: int) -> tuple[str, ...]:
     return tuple(f"{name}{k}_{t}" for k, t in pairs(T))
 
 
-def _path(T: int, v: Values, maximum: Maximum) -> Path:
-    return Path(T, {(k, t): v[f"d{k}_{t}"] for k, t in pairs(T)}, maximum)
+def _path(T: int, v: Values, maximum: Maximum) -> QueuePath:
+    return QueuePath(T, {(k, t): v[f"d{k}_{t}"] for k, t in pairs(T)}, maximum)
 
 
 def _pull(step: Step, weights: Weights, shift: Number) -> Number:

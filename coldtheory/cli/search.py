@@ -50,9 +50,12 @@ def search_one(
     steps: Annotated[int | None, typer.Option("--steps", help="Gradient steps a task.")] = None,
     step_limit: Annotated[float | None, typer.Option("--step-limit", help="The largest eta alpha_t.")] = None,
     without: Annotated[list[str] | None, typer.Option("--without", help="A premise to waive, by its name.")] = None,
-    seconds: Annotated[float, typer.Option("--seconds", help="Time limit.")] = 60.0,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", help="Time limit (default: 60, if there is no other limit).")
+    ] = None,
     rounds: Annotated[int | None, typer.Option("--rounds", help="Stop after so many restarts.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Equal seeds go through equal candidates.")] = 0,
+    candidates: Annotated[int | None, typer.Option("--candidates", help="Stop after so many runs.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="On one machine, equal seeds go through equal candidates.")] = 0,
     until_broken: Annotated[
         bool | None,
         typer.Option("--until-broken/--keep-going", help="Stop at a clear violation (default: if known to be false)."),
@@ -75,8 +78,8 @@ def search_one(
         statement, form, T=_parse_T(T), d=d, blocks=blocks, weights=weights, reference=reference, solver=solver,
         hessians=hessians, memory=memory, steps=steps, step_limit=step_limit,
     )  # fmt: skip
-    limits = {"seconds": seconds, "rounds": rounds, "seed": seed, "until_broken": until_broken}
-    found = _watched(statement, form, plan, waived=tuple(without or ()), **limits)
+    limits = {"seconds": seconds, "rounds": rounds, "candidates": candidates}
+    found = _watched(statement, form, plan, waived=tuple(without or ()), seed=seed, until_broken=until_broken, **limits)
     if out is not None:
         save_instance(found, out)
     if plot is not None:
@@ -100,16 +103,18 @@ def _parse_T(text: str | None) -> tuple[int, int] | None:
 
 
 def _watched(statement: str, form: str, plan: Plan, **how: Any) -> Found:
-    """The search, with the time that is left on stderr."""
-    shown = ("{task.description} {task.fields[left]:.0f} s left", "round {task.fields[round]}", "T = {task.fields[T]}",
+    """The search, with the time that it took, or that is left, on stderr."""
+    shown = ("{task.description} {task.fields[time]}", "round {task.fields[round]}", "T = {task.fields[T]}",
              "tightest {task.fields[score]:.4f}")  # fmt: skip
     text = TextColumn(", ".join(shown))
     with Bar(text, BarColumn(), console=Console(stderr=True), transient=True) as bar:
-        line = bar.add_task("searching", total=how["seconds"], left=how["seconds"], round=1, T=plan.T[0], score=0.0)
+        line = bar.add_task("searching", total=None, time="", round=1, T=plan.T[0], score=0.0)
 
         def watch(now: Progress) -> None:
-            left = max(now.limit - now.elapsed, 0.0)
-            bar.update(line, completed=now.elapsed, left=left, round=now.rounds + 1, T=now.T, score=max(now.score, 0.0))
+            limit = now.limits.seconds
+            time = f"{now.elapsed:.0f} s" if limit is None else f"{max(limit - now.elapsed, 0.0):.0f} s left"
+            told: dict[str, Any] = {"time": time, "round": now.rounds + 1, "T": now.T, "score": max(now.score, 0.0)}
+            bar.update(line, total=limit, completed=now.elapsed, **told)
 
         return search(statement, form, plan, watch=watch, **how)
 
@@ -125,7 +130,7 @@ def _record(found: Found) -> dict[str, Any]:
     return {
         "statement": found.statement,
         "constant": best.constant,
-        "tightness": best.score,
+        "tightness": best.tightness,
         "broken": best.broken,
         "T": best.instance.T,
         **replay.side_record(best.bound),
@@ -140,7 +145,7 @@ def _print(found: Found) -> None:
     best = found.best
     if best.constant is None:
         console.print(
-            f"tightest found: {best.score:.9g} (1 + (left - right)/the larger; the right side is not positive)"
+            f"tightest found: {best.tightness:.9g} (1 + (left - right)/the larger; the right side is not positive)"
         )
     else:
         console.print(f"tightest constant found: left/right = [bold]{best.constant:.9g}[/]")

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ..ground.errors import ColdError
 from ..store import Row
-from ..sweep import Axis, Method, Numbers, grid, run_cells
+from ..sweep import Axis, Numbers, Scheme, grid, run_cells
 from . import options as o
 from .tables import print_sweep
 
@@ -86,7 +86,7 @@ def _command(axis: Axis) -> Callable[..., None]:
         given = {"V": V, "eta": eta, "delta": delta, "steps": steps, "T": T, "memory": memory}
         values = o.parse_grid(str(given[axis]), axis)
         numbers = _numbers(given, axis)
-        method = Method(reference, weights, solver, window, noise)
+        scheme = Scheme(reference, weights, solver, window, noise)
         between = o.parse_range(fit)
         fixed = {
             "T": None if axis == "T" or T is None else o.parse_whole(T, "T", "sweep-T"),
@@ -95,7 +95,7 @@ def _command(axis: Axis) -> Callable[..., None]:
         rows: list[Row] = []
         for base in o.parse_sources(regime):
             source = base.with_constants(d=d, n=points, spread=spread if points else None, **fixed)
-            cells = grid(source, axis, values, seeds, numbers=numbers, method=method)
+            cells = grid(source, axis, values, seeds, numbers=numbers, scheme=scheme)
             with _Bar(f"sweep-{axis} {source.name}") as tell:
                 try:
                     found = run_cells(cells, out, engine=engine, n_jobs=jobs, scheduler=scheduler, progress=tell)

@@ -14,7 +14,7 @@ from ..ground.statistics import Spread
 from ..store import Row
 from ..summary import loglog_slope, mean_over_seeds, smallest_at
 
-_TITLES = {"grad_before": "grad² before", "grad_after": "grad² after", "Qbar": "queue Q̄"}
+_TITLES = {"avg_grad_sq_before": "grad² before", "avg_grad_sq_after": "grad² after", "avg_Qbar": "queue Q̄"}
 
 
 def print_sweep(rows: Sequence[Row], axis: str, between: tuple[float, float] | None) -> None:
@@ -30,7 +30,7 @@ def print_sweep(rows: Sequence[Row], axis: str, between: tuple[float, float] | N
         spread = [_mean_text(mean_over_seeds(here, name)) for name in _TITLES]
         plain = [
             _short(mean_over_seeds(here, name).mean, digits=2)
-            for name in ("Delta_bar", "rho_bar", "D_phi", "eta_alpha")
+            for name in ("Delta_bar", "rho_bar", "D_phi", "eta_alpha_max")
         ]
         table.add_row(_short(value), *spread, *plain, _step_text(here))
     console.print(table)
@@ -44,9 +44,9 @@ def print_sweep(rows: Sequence[Row], axis: str, between: tuple[float, float] | N
         if slope is not None:
             interval = f"[{slope.low:+.3f}, {slope.high:+.3f}]"
             console.print(f"slope of {words}{where}: [bold]{slope.slope:+.3f}[/] {escape(interval)}")
-    turning = smallest_at(rows, axis, "grad_before")
+    turning = smallest_at(rows, axis, "avg_grad_sq_before")
     if turning is not None:
-        console.print(f"{_TITLES['grad_before']} is smallest at {axis} = {turning.mean:.4g} ± {turning.se:.2g}")
+        console.print(f"{_TITLES['avg_grad_sq_before']} is smallest at {axis} = {turning.mean:.4g} ± {turning.se:.2g}")
     console.print()
 
 

@@ -10,14 +10,25 @@ import numpy as np
 
 from ..ground.engines import Engine
 from ..sources import Source, load_source
-from ..sweep import Cell, Method, Numbers, grid
+from ..sweep import Numbers, Scheme, SweepCell, grid
 from . import compute
 from .datasets import Dataset, SweepData, TableData
 
 ALL = ("low", "high", "conflict")
 DRIFTING = ("low", "high")  # the paper's own two, for which there is a closed form
 _GENTLE = 1e-4  # with the paper's 4e-4 the queues of COLD-ORACLE drive CONFLICT out of every bounded set
-_COLUMNS = ("regime", "T", "seed", "V", "eta", "delta", "reference", "grad_before", "grad_after", "Qbar")
+_COLUMNS = (
+    "regime",
+    "T",
+    "seed",
+    "V",
+    "eta",
+    "delta",
+    "reference",
+    "avg_grad_sq_before",
+    "avg_grad_sq_after",
+    "avg_Qbar",
+)
 
 
 def log_grid(low: float, high: float, count: int) -> tuple[float, ...]:
@@ -53,7 +64,7 @@ def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
     maps = {"regime": "conflict", "references": ["previous", "best"], "eta": _GENTLE, "seed": 0, "T": s.T}
     tables: list[Dataset] = [
         _sweep("sweep_V", s, ALL),
-        _sweep("sweep_V_off", s, ALL, Method(weights="none")),
+        _sweep("sweep_V_off", s, ALL, Scheme(weights="none")),
         _queue_sweep(s),
         _eta_sweep(s),
         _length_sweep(s),
@@ -89,18 +100,18 @@ def _table(name: str, compute_: Any, **config: Any) -> TableData:
     return TableData(name, "coldtheory plot all --run", compute_, config)
 
 
-def _sweep(name: str, s: Scale, regimes: Sequence[str], method: Method | None = None) -> SweepData:
-    cells = [cell for regime in regimes for cell in _cells(s, regime, s.V, method=method)]
-    extra = "" if method is None else f" --weights {method.weights}"
+def _sweep(name: str, s: Scale, regimes: Sequence[str], scheme: Scheme | None = None) -> SweepData:
+    cells = [cell for regime in regimes for cell in _cells(s, regime, s.V, scheme=scheme)]
+    extra = "" if scheme is None else f" --weights {scheme.weights}"
     return SweepData(name, f"coldtheory sweep-V --regime all{extra}", cells, _COLUMNS, engine=s.engine)
 
 
 def _queue_sweep(s: Scale) -> SweepData:
     """COLD-ORACLE beside COLD, and both on CONFLICT with a step small enough for the former."""
-    oracle, gentle = Method(reference="best"), Numbers(eta=_GENTLE)
-    cells = [cell for regime in DRIFTING for cell in _cells(s, regime, s.V, method=oracle)]
-    for method in (Method(), oracle):
-        cells += _cells(s, "conflict", s.V, numbers=gentle, method=method)
+    oracle, gentle = Scheme(reference="best"), Numbers(eta=_GENTLE)
+    cells = [cell for regime in DRIFTING for cell in _cells(s, regime, s.V, scheme=oracle)]
+    for scheme in (Scheme(), oracle):
+        cells += _cells(s, "conflict", s.V, numbers=gentle, scheme=scheme)
     return SweepData("sweep_queues", "coldtheory plot queues --run", cells, _COLUMNS, engine=s.engine)
 
 
@@ -124,16 +135,16 @@ def _delta_sweep(s: Scale) -> SweepData:
     conflict, gentle = _source("conflict", s.T), Numbers(eta=_GENTLE)
     cells = [
         cell
-        for method in (Method(), Method(reference="best"))
-        for cell in grid(conflict, "delta", s.delta, s.seeds, numbers=gentle, method=method)
+        for scheme in (Scheme(), Scheme(reference="best"))
+        for cell in grid(conflict, "delta", s.delta, s.seeds, numbers=gentle, scheme=scheme)
     ]
     return SweepData("sweep_delta", "coldtheory plot queues_delta --run", cells, _COLUMNS, engine=s.engine)
 
 
 def _cells(
-    s: Scale, regime: str, V: Sequence[float], *, numbers: Numbers | None = None, method: Method | None = None
-) -> list[Cell]:
-    return grid(_source(regime, s.T), "V", V, s.seeds, numbers=numbers, method=method)
+    s: Scale, regime: str, V: Sequence[float], *, numbers: Numbers | None = None, scheme: Scheme | None = None
+) -> list[SweepCell]:
+    return grid(_source(regime, s.T), "V", V, s.seeds, numbers=numbers, scheme=scheme)
 
 
 def _source(regime: str, T: int) -> Source:

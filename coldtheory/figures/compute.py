@@ -13,7 +13,7 @@ import numpy as np
 from .. import measures
 from ..bounds import Bound, evaluate, facts_of
 from ..ideal import ideal_points, smallest_feasible_delta
-from ..prediction import predicted_grad_before
+from ..prediction import predicted_grad_sq_before
 from ..settings import Reference
 from ..simulation import simulate
 from ..tasks import REGIMES, from_optima, make_tasks
@@ -29,7 +29,7 @@ def trajectory(*, regimes: Sequence[str], V: Sequence[float], seeds: int, T: int
     rows: list[dict[str, Any]] = []
     for regime in regimes:
         run = simulate(make_tasks(regime, range(seeds), T=T), V=V)
-        series = {"before": run.grad_sq_before, "after": run.grad_sq_after}
+        series = {"grad_sq_before": run.grad_sq_before, "grad_sq_after": run.grad_sq_after}
         for v, value in enumerate(V):
             here = {name: array[:, v] for name, array in series.items()}
             rows += [
@@ -78,11 +78,11 @@ def prediction(*, regimes: Sequence[str], V: Sequence[float], seeds: int, T: Seq
         for length in T:
             for seed in range(seeds):
                 base, way, c2 = _centre(regime, seed, length)
-                curve = predicted_grad_before(
+                curve = predicted_grad_sq_before(
                     V, w_base=base, drift_vector=way, c2=c2, T=length, eta=_ETA, steps=_STEPS
                 ).mean(axis=-1)
                 rows += [
-                    {"regime": regime, "T": length, "seed": seed, "V": v, "grad_before": g}
+                    {"regime": regime, "T": length, "seed": seed, "V": v, "avg_grad_sq_before": g}
                     for v, g in zip(V, curve, strict=True)
                 ]
     return Table.of(rows)
@@ -101,8 +101,8 @@ def variation(*, noise: Sequence[float], drift: Sequence[float], seeds: int, T: 
             "D_phi_trajectory": measures.loss_variation(run, "trajectory"),
             "rho_bar": measures.rho_bar(run, ball=ball),
             "Delta_bar": run.Delta_bar,
-            "grad_before": run.avg_grad_before,
-            "Qbar": run.avg_Qbar,
+            "avg_grad_sq_before": run.avg_grad_sq_before,
+            "avg_Qbar": run.avg_Qbar,
         }
         rows += [
             {"axis": axis, "value": value, "seed": s, **{name: array[s] for name, array in found.items()}}

@@ -14,7 +14,8 @@ from ..ground.errors import ColdError
 from ..ground.files import config_key, write_atomically
 from ..ground.provenance import provenance
 from ..store import read_rows
-from ..sweep import ROW_SCHEMA, Cell, run_cells  # tables come from the same simulator as rows, and age with them
+from ..sweep import ROW_SCHEMA, SweepCell, run_cells  # tables come from the same simulator as rows, and age with them
+from ..vocabulary import OLD_COLUMNS, with_present_names
 from .table import Table, digest
 
 State = Literal["present", "stale", "missing"]
@@ -52,7 +53,7 @@ class SweepData:
 
     name: str
     command: str
-    cells: Sequence[Cell] = field(repr=False)
+    cells: Sequence[SweepCell] = field(repr=False)
     columns: Sequence[str]
     version: int = 1
     engine: Engine = "loky"
@@ -63,11 +64,11 @@ class SweepData:
         sources = {cell.source.stem: cell.source.config for cell in self.cells}
         numbers = [vars(cell.numbers) for cell in self.cells]
         swept = {name: list(dict.fromkeys(n[name] for n in numbers)) for name in ("V", "eta", "delta", "steps")}
-        methods = list(dict.fromkeys(cell.method for cell in self.cells))
+        schemes = list(dict.fromkeys(cell.scheme for cell in self.cells))
         seeds = sorted({cell.seed for cell in self.cells})
         return {
             "sources": list(sources.values()), "seeds": seeds, **swept,
-            "methods": [vars(method) for method in methods], "columns": list(self.columns), "version": self.version,
+            "schemes": [vars(scheme) for scheme in schemes], "columns": list(self.columns), "version": self.version,
         }  # fmt: skip
 
     @property
@@ -139,7 +140,8 @@ class TableData:
     def load(self, folder: Path) -> Stored:
         _demand(self, folder, self._change(folder))
         about = _read_about(self._about(folder))
-        table = Table.from_csv(self._csv(folder).read_text())
+        columns = Table.from_csv(self._csv(folder).read_text()).columns
+        table = Table(with_present_names(columns, OLD_COLUMNS))
         return Stored(table, self.config, self.key, [about["provenance"]])
 
     def commands(self) -> Iterator[str]:

@@ -18,7 +18,7 @@ from .sets import Points, Region
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class CosineTrace:
     """Models and queues of R runs."""
 
     w: Array  #: x_0 .. x_T, (R, T+1, d)
@@ -35,7 +35,7 @@ class CosineFacts(Facts):
     """Everything a statement may ask; leading axes (R,)."""
 
     def __init__(
-        self, phi: Cosines, hat: Cosines, trace: Trace, W: Region, *, eta: Array, steps: int, solver: str
+        self, phi: Cosines, hat: Cosines, trace: CosineTrace, W: Region, *, eta: Array, steps: int, solver: str
     ) -> None:
         self.phi, self.phi_hat, self.trace, self.W = phi, hat, trace, W
         self.T, self.lead = phi.T, (phi.R,)
@@ -60,11 +60,11 @@ class CosineFacts(Facts):
         return _own(self.phi.gradients(self.trace.w[:, :-1]))
 
     @cached_property
-    def grad_before(self) -> Array:  # type: ignore[override]
+    def grad_sq_before(self) -> Array:  # type: ignore[override]
         return np.asarray(np.vecdot(self._before, self._before))
 
     @cached_property
-    def grad_after(self) -> Array:  # type: ignore[override]
+    def grad_sq_after(self) -> Array:  # type: ignore[override]
         g = _own(self.phi.gradients(self.trace.w[:, 1:]))
         return np.asarray(np.vecdot(g, g))
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..ground.errors import ColdError
 from ..quadratics import Array
 from .cosines import Cosines
-from .facts import CosineFacts, Trace
+from .facts import CosineFacts, CosineTrace
 from .sets import Box, Points
 
 Choice = Callable[[int, Array, Array], tuple[Array, list[Array]]]
@@ -97,7 +97,7 @@ def _rule(phi: Cosines, V: ArrayLike, delta: ArrayLike, reference: str, weights:
     return _Rule(numbers[0], numbers[1], reference, weights)
 
 
-def _follow(phi: Cosines, hat: Cosines, start: Array, rule: _Rule, choose: Choice) -> Trace:
+def _follow(phi: Cosines, hat: Cosines, start: Array, rule: _Rule, choose: Choice) -> CosineTrace:
     """The models that `choose(t, x, beta)` picks, with their queues."""
     R, T, d = phi.centres.shape
     w, inner = np.empty((R, T + 1, d)), []
@@ -113,4 +113,4 @@ def _follow(phi: Cosines, hat: Cosines, start: Array, rule: _Rule, choose: Choic
         Q[:, t + 1, :t] = np.maximum(Q[:, t, :t] + increments[:, t, :t] - rule.delta[:, None], 0.0)
         if rule.reference == "best":  # x_0 is no candidate
             excess = np.maximum(excess + grow, 0.0) if t else excess
-    return Trace(w, np.stack(inner, axis=1), Q, increments, rule.V, rule.delta, rule.reference, rule.weights)
+    return CosineTrace(w, np.stack(inner, axis=1), Q, increments, rule.V, rule.delta, rule.reference, rule.weights)

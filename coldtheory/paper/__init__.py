@@ -2,13 +2,13 @@
 
 from .reader import (
     Complexity,
-    Dataset,
     Fact,
     Hyperparameters,
     Paper,
+    PrintedDataset,
     PrintedResult,
+    PrintedStatement,
     ResultsTable,
-    Statement,
     fact,
     facts,
     load_paper,
@@ -20,13 +20,13 @@ from .reader import (
 
 __all__ = [
     "Complexity",
-    "Dataset",
     "Fact",
     "Hyperparameters",
     "Paper",
+    "PrintedDataset",
     "PrintedResult",
+    "PrintedStatement",
     "ResultsTable",
-    "Statement",
     "fact",
     "facts",
     "load_paper",

@@ -99,7 +99,7 @@ class Complexity:
 
 
 @dataclass(frozen=True)
-class Dataset:
+class PrintedDataset:
     """A benchmark as the text describes it; None where the text does not say."""
 
     key: str
@@ -114,7 +114,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Paper:
-    datasets: Mapping[str, Dataset]
+    datasets: Mapping[str, PrintedDataset]
     results: tuple[ResultsTable, ...]
     hyperparameters: tuple[Hyperparameters, ...]
     complexity: tuple[Complexity, ...]
@@ -153,7 +153,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Statement:
+class PrintedStatement:
     """A theorem, lemma or corollary and the traits that claims about "all results" depend on."""
 
     label: str
@@ -194,7 +194,7 @@ def facts() -> Mapping[str, Fact]:
     return _load_facts(_facts_path.get())[0]
 
 
-def statements() -> tuple[Statement, ...]:
+def statements() -> tuple[PrintedStatement, ...]:
     return _load_facts(_facts_path.get())[1]
 
 
@@ -223,9 +223,9 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ColdError(f"{path.name} is not valid TOML: {error}") from error
 
 
-def _dataset(key: str, entry: Mapping[str, Any]) -> Dataset:
+def _dataset(key: str, entry: Mapping[str, Any]) -> PrintedDataset:
     optional = {"tasks": None, "classes_per_task": None}
-    return Dataset(key=key, **{**optional, **entry})
+    return PrintedDataset(key=key, **{**optional, **entry})
 
 
 def _rounding(number: Any) -> float:
@@ -273,11 +273,11 @@ def _runs(entry: Mapping[str, Any]) -> Iterator[Hyperparameters]:
 
 
 @lru_cache(maxsize=8)
-def _load_facts(path: Path) -> tuple[Mapping[str, Fact], tuple[Statement, ...]]:
+def _load_facts(path: Path) -> tuple[Mapping[str, Fact], tuple[PrintedStatement, ...]]:
     raw = read_toml(path)
     try:
         known = {id: Fact(id=id, **_floats(entry)) for id, entry in raw["fact"].items()}
-        return known, tuple(Statement(**entry) for entry in raw["statement"])
+        return known, tuple(PrintedStatement(**entry) for entry in raw["statement"])
     except (KeyError, TypeError) as error:
         raise ColdError(f"{path.name} does not follow its schema: {error!r}; see the comments at its top") from error
 

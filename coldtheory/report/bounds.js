@@ -10,8 +10,8 @@ function boundsOf({ optima }, run, settings) {
   const sums = sumsOf(optima, run, weights, first);
   const eta = Math.min(...run.eta);
   const over = 2 / eta; // 2/eta of Theorem 3, and its exact form for the sharper one
-  const exact = s.etaAlpha < 2 ? 1 / (eta * (1 - 0.5 * s.etaAlpha)) : NaN;
-  const start = 0.5 * run.before[0], end = 0.5 * run.after[T - 1];
+  const exact = s.eta_alpha_max < 2 ? 1 / (eta * (1 - 0.5 * s.eta_alpha_max)) : NaN;
+  const start = 0.5 * run.grad_sq_before[0], end = 0.5 * run.grad_sq_after[T - 1];
   const lyapunov = run.lyapunov[T] * (weights === "sum" ? Math.max(T - 1, 1) : 1);
   const inside = V * (start - end + sums.variation) + sums.Delta - lyapunov - delta * sums.queues - sums.ageing;
   const lost = run.diverged ? "the run diverged" : null;
@@ -19,32 +19,33 @@ function boundsOf({ optima }, run, settings) {
   const case1 = first ? null : "needs the previous model as reference";
   const above = (limit, ok) => (ok ? null : `needs η ${limit}/αₜ at every task`);
   return {
-    D: sums.variation / T,
+    D_phi_trajectory: sums.variation / T,
     r: Math.sqrt(sums.r2),
     list: [
       {
-        id: "thm3", form: "thm3 trajectory", name: "Theorem 3", of: "average gradient² before", measured: s.before,
+        id: "thm3", form: "thm3 trajectory", name: "Theorem 3", of: "average gradient² before",
+        measured: s.avg_grad_sq_before,
         bound: ((over / V) * (start + sums.variation) + (sums.r2 / V) * sums.capped +
           (0.5 * over * sums.r2 * sums.queues) / (V * V)) / T,
-        missing: lost || drives || above("≤ 1", s.etaAlpha <= 1 + 1e-12),
+        missing: lost || drives || above("≤ 1", s.eta_alpha_max <= 1 + 1e-12),
       },
       {
         id: "thm3_sharp", form: "thm3_sharp sharp", name: "Theorem 3′, sharper", of: "average gradient² before",
-        measured: s.before, bound: ((exact * inside) / (V * V) + (2 / V) * sums.weighted) / T,
-        missing: lost || case1 || drives || above("< 2", s.etaAlpha < 2),
+        measured: s.avg_grad_sq_before, bound: ((exact * inside) / (V * V) + (2 / V) * sums.weighted) / T,
+        missing: lost || case1 || drives || above("< 2", s.eta_alpha_max < 2),
       },
       {
-        id: "thm4", form: "thm4 trajectory", name: "Theorem 4, corrected", of: "average queue", measured: s.Qbar,
-        bound: (V * (sums.variation + 0.5 * run.after[0]) + s.Delta * T) / (T * delta),
-        missing: lost || case1 || drives || above("≤ 2", s.etaAlpha <= 2 + 1e-12),
+        id: "thm4", form: "thm4 trajectory", name: "Theorem 4, corrected", of: "average queue", measured: s.avg_Qbar,
+        bound: (V * (sums.variation + 0.5 * run.grad_sq_after[0]) + s.Delta_bar * T) / (T * delta),
+        missing: lost || case1 || drives || above("≤ 2", s.eta_alpha_max <= 2 + 1e-12),
       },
       {
-        id: "by_lindley", form: "thm4 by_lindley", name: "Lindley", of: "average queue", measured: s.Qbar,
+        id: "by_lindley", form: "thm4 by_lindley", name: "Lindley", of: "average queue", measured: s.avg_Qbar,
         bound: sums.rise / T, missing: lost || case1,
       },
       {
         id: "largest", form: first ? "lindley corrected" : "lindley a_priori", name: first ? "Lindley" : "(T−1) r²/2",
-        of: "largest queue", measured: s.Qmax, bound: first ? sums.highest : 0.5 * sums.r2 * (T - 1), missing: lost,
+        of: "largest queue", measured: s.Q_max, bound: first ? sums.highest : 0.5 * sums.r2 * (T - 1), missing: lost,
       },
     ],
   };
@@ -53,11 +54,12 @@ function boundsOf({ optima }, run, settings) {
 // Averages over the tasks, and the largest queue and step.
 function summaryOf(run) {
   const mean = (values) => values.reduce((sum, value) => sum + value, 0) / run.T;
-  let etaAlpha = 0, Qmax = 0;
-  for (let t = 0; t < run.T; t++) etaAlpha = Math.max(etaAlpha, run.eta[t] * run.alpha[t]);
-  for (let i = 0; i < run.Q.length; i++) Qmax = Math.max(Qmax, run.Q[i]);
+  let eta_alpha_max = 0, Q_max = 0;
+  for (let t = 0; t < run.T; t++) eta_alpha_max = Math.max(eta_alpha_max, run.eta[t] * run.alpha[t]);
+  for (let i = 0; i < run.Q.length; i++) Q_max = Math.max(Q_max, run.Q[i]);
   return {
-    before: mean(run.before), after: mean(run.after), Qbar: mean(run.Qbar), Delta: mean(run.Delta), Qmax, etaAlpha,
+    avg_grad_sq_before: mean(run.grad_sq_before), avg_grad_sq_after: mean(run.grad_sq_after),
+    avg_Qbar: mean(run.Qbar), Delta_bar: mean(run.Delta), Q_max, eta_alpha_max,
   };
 }
 
@@ -73,7 +75,7 @@ function sumsOf(optima, run, weights, first) {
     sums.r2 = Math.max(sums.r2, 2 * seen.farthest);
     sums.highest = Math.max(sums.highest, seen.highest);
     if (t === T) break;
-    if (t > 0) sums.variation += 0.5 * Math.abs(run.before[t] - run.after[t - 1]);
+    if (t > 0) sums.variation += 0.5 * Math.abs(run.grad_sq_before[t] - run.grad_sq_after[t - 1]);
     sums.Delta += gain(t) * run.Delta[t];
     sums.queues += gain(t) * run.Qbar[t];
     if (weights === "mean") sums.ageing += run.lyapunov[t] / past;

@@ -39,15 +39,16 @@ function startExplorer() {
 
   function point(world, settings) {
     const run = simulate(world, settings, false);
-    const { Qbar, before } = summaryOf(run);
-    return { V: settings.V, queue: Qbar, gradient: before, diverged: run.diverged, label: LABELLED.has(settings.V) };
+    const { avg_Qbar, avg_grad_sq_before } = summaryOf(run);
+    const label = LABELLED.has(settings.V);
+    return { V: settings.V, queue: avg_Qbar, gradient: avg_grad_sq_before, diverged: run.diverged, label };
   }
 
   function draw() {
     const { run, summary, bounds } = now;
     if (run.diverged) drawNothing(run);
     else drawRun(run, summary);
-    const here = { V: state.V, queue: summary.Qbar, gradient: summary.before, diverged: run.diverged };
+    const here = { V: state.V, queue: summary.avg_Qbar, gradient: summary.avg_grad_sq_before, diverged: run.diverged };
     tradeoffChart(byId("plot-tradeoff"), curve.points, here);
     boundsChart(byId("plot-bounds"), bounds.list);
     showNumbers(now, state);
@@ -56,15 +57,15 @@ function startExplorer() {
   }
 
   function drawRun(run, summary) {
-    const series = [{ values: run.before, css: "c-before" }, { values: run.after, css: "c-after" }];
+    const series = [{ values: run.grad_sq_before, css: "c-before" }, { values: run.grad_sq_after, css: "c-after" }];
     seriesChart(byId("plot-gradient"), series, state.T, "‖∇Φₜ‖²", state.cursor);
     const box = heatmapFrame(byId("plot-queue"), state.T, state.cursor);
     placeCanvas(byId("heat"), box);
-    drawHeatmap(byId("heat"), run, summary.Qmax, state.log);
+    drawHeatmap(byId("heat"), run, summary.Q_max, state.log);
     const means = [{ values: run.Qbar, css: "c-queue" }];
     seriesChart(byId("plot-mean"), means, state.T, "mean queue Q̄[t−1]", state.cursor, { height: 190, log: false });
-    byId("bar-low").textContent = state.log ? `≤ ${short(summary.Qmax * 1e-4, 2)}` : "0";
-    byId("bar-high").textContent = short(summary.Qmax);
+    byId("bar-low").textContent = state.log ? `≤ ${short(summary.Q_max * 1e-4, 2)}` : "0";
+    byId("bar-high").textContent = short(summary.Q_max);
   }
 
   function drawNothing(run) {

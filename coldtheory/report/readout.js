@@ -2,10 +2,7 @@
 // What the explorer says in words and numbers.
 
 function showNumbers({ run, summary, bounds }, state) {
-  const numbers = {
-    before: summary.before, after: summary.after, Qbar: summary.Qbar, Qmax: summary.Qmax,
-    Delta: summary.Delta, D: bounds.D, r: bounds.r, etaAlpha: summary.etaAlpha,
-  };
+  const numbers = { ...summary, D_phi_trajectory: bounds.D_phi_trajectory, r: bounds.r };
   for (const [name, value] of Object.entries(numbers)) put(`n-${name}`, run.diverged ? null : value);
   document.getElementById("warning").textContent = warning(run, summary);
   const rows = bounds.list.map((b) => {
@@ -30,16 +27,16 @@ function warning(run, summary) {
     return `The run diverged at task ${run.lostAt}: η is too large for this V, and nothing is drawn. ` +
       "Lower η or V, or let η be chosen.";
   }
-  if (summary.etaAlpha > 1 + 1e-12) {
-    return `η·αₜ reaches ${short(summary.etaAlpha)}, above 1: Theorem 3 says nothing about this run.`;
+  if (summary.eta_alpha_max > 1 + 1e-12) {
+    return `η·αₜ reaches ${short(summary.eta_alpha_max)}, above 1: Theorem 3 says nothing about this run.`;
   }
   return "";
 }
 
 function sentence({ summary, run }, state) {
   if (run.diverged) return "The run diverged.";
-  return `V ${state.V}: average gradient squared ${short(summary.before, 4)} before and ${short(summary.after, 4)} ` +
-    `after each task, average queue ${short(summary.Qbar, 4)}.`;
+  return `V ${state.V}: average gradient squared ${short(summary.avg_grad_sq_before, 4)} before and ` +
+    `${short(summary.avg_grad_sq_after, 4)} after each task, average queue ${short(summary.avg_Qbar, 4)}.`;
 }
 
 function command(s) {
@@ -54,7 +51,8 @@ function showCursor(run, state, plots) {
   const at = (values) => short(values[t - 1], 4);
   const told = !t || run.diverged
     ? ""
-    : `t = ${t}: before ${at(run.before)}, after ${at(run.after)}, mean queue ${at(run.Qbar)}, α ${at(run.alpha)}`;
+    : `t = ${t}: before ${at(run.grad_sq_before)}, after ${at(run.grad_sq_after)}, ` +
+      `mean queue ${at(run.Qbar)}, α ${at(run.alpha)}`;
   document.getElementById("at-task").textContent = told || "Point at a plot, or focus it and press ← →, to read one task.";
   for (const plot of plots) {
     plot.ariaValueMax = String(run.T);
@@ -64,7 +62,7 @@ function showCursor(run, state, plots) {
 }
 
 function showTable(run) {
-  const names = ["before", "after", "Qbar", "Delta", "alpha"];
+  const names = ["grad_sq_before", "grad_sq_after", "Qbar", "Delta", "alpha"];
   const rows = [];
   for (let t = 0; t < run.T; t++) {
     const cells = names.map((n) => `<td>${run.diverged ? "–" : run[n][t]}</td>`);

@@ -28,7 +28,7 @@ function simulate(world, settings, history = true) {
     const eta = settings.eta === null ? 0.5 / alpha : settings.eta;
     const moved = progress(alpha, eta, steps);
     for (let i = 0; i < d; i++) dx[i] = ((V * centred[t * d + i] + share * pull[i]) / alpha - x[i]) * moved;
-    run.before[t] = gapSquare(centred, t, x, d);
+    run.grad_sq_before[t] = gapSquare(centred, t, x, d);
     run.Qbar[t] = total / past;
     run.alpha[t] = alpha;
     run.eta[t] = eta;
@@ -56,7 +56,7 @@ function simulate(world, settings, history = true) {
       if (best) excess[k] = t === 0 ? 0 : Math.max(excess[k] + grow, 0);
     }
     for (let i = 0; i < d; i++) x[i] += dx[i];
-    run.after[t] = gapSquare(centred, t, x, d);
+    run.grad_sq_after[t] = gapSquare(centred, t, x, d);
     run.Delta[t] = squares / (2 * past);
     run.cross[t] = cross;
     run.lyapunov[t + 1] = queues / (2 * past);
@@ -76,7 +76,8 @@ function progress(curvature, eta, steps) {
 
 function emptyRun(T, d, history) {
   const run = { T, d, w: new Float64Array((T + 1) * d), Q: new Float64Array(history ? (T + 1) * T : 0) };
-  for (const name of ["before", "after", "Qbar", "Delta", "alpha", "eta", "cross"]) run[name] = new Float64Array(T);
+  const perTask = ["grad_sq_before", "grad_sq_after", "Qbar", "Delta", "alpha", "eta", "cross"];
+  for (const name of perTask) run[name] = new Float64Array(T);
   run.lyapunov = new Float64Array(T + 1);
   run.lostAt = 0;
   run.diverged = false;

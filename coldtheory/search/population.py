@@ -96,8 +96,8 @@ def run_candidates(tasks: Tasks, candidates: Candidates, eta: Array, plan: Plan)
             for name in MEASURED:
                 series[name][..., t] = getattr(measured, name)
     return CandidateRun(
-        tasks=tasks, settings=settings, w=w + centre[:, None], grad_sq_before=series["before"],
-        grad_sq_after=series["after"], Qbar=series["Qbar"], Delta=series["Delta"], alpha=series["alpha"],
+        tasks=tasks, settings=settings, w=w + centre[:, None], grad_sq_before=series["grad_sq_before"],
+        grad_sq_after=series["grad_sq_after"], Qbar=series["Qbar"], Delta=series["Delta"], alpha=series["alpha"],
         lyapunov=np.concatenate([np.zeros((B, 1, 1)), series["lyapunov"]], axis=-1), cross=series["cross"],
         diverged=_diverged(w, phi.optima, rate, series["alpha"], plan), queues=Q,
     )  # fmt: skip
@@ -127,11 +127,17 @@ def assess(statement: str, form: str, candidates: Candidates, plan: Plan, waived
 
 
 def scores(bound: Bound, waived: Collection[str] = ()) -> Array:
-    """The tightness of each run where all premises but the waived ones hold, else a refusal, graded by how many."""
+    """The tightness of each run where all premises but the waived ones hold, else a refusal, graded by how many.
+
+    Where the right side is not positive the quotient lhs/rhs says nothing: unless such a run breaks the statement, it
+    counts less by 1. Otherwise a run at equality with no quotient and one with the quotient 1 would be equally good,
+    and rounding would choose between them.
+    """
     one = bound.worst()
     with np.errstate(all="ignore"):
         size = np.maximum(np.abs(one.lhs), np.abs(one.rhs))
-        value = np.where(size > _VISIBLE * one.scale, tightness(one.lhs, one.rhs), -1.0)
+        value = tightness(one.lhs, one.rhs) - np.where((one.rhs > 0) | ~one.holds, 0.0, 1.0)
+        value = np.where(size > _VISIBLE * one.scale, value, -1.0)
     missed = sum((~met).astype(int) for name, met in bound.assumptions.items() if name not in waived)
     value = np.where(missed > 0, REFUSED - missed, value)
     return np.asarray(np.where(np.isfinite(one.lhs) & np.isfinite(one.rhs), value, 3 * REFUSED))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Reference:
     w: list[list[float]]
     Q: list[list[float]]
-    before: list[float]
-    after: list[float]
+    grad_sq_before: list[float]
+    grad_sq_after: list[float]
     Qbar: list[float]
     Delta: list[float]
     alpha: list[float]
@@ -62,7 +62,7 @@ def cold(H, a, H_hat, a_hat, *, V, eta, delta, steps, reference, weights, w0, so
         alpha = V * L + l * sum(beta)
         eta_t = 1.0 / (2.0 * alpha) if eta == "auto" else eta
         g = gradient(H[t - 1], a[t - 1], x)
-        out.before.append(dot(g, g))
+        out.grad_sq_before.append(dot(g, g))
         if solver == "exact":
             M = [
                 [V * H[t - 1][i][j] + sum(beta[k] * H_hat[k][i][j] for k in range(n)) for j in range(d)]
@@ -98,5 +98,5 @@ def cold(H, a, H_hat, a_hat, *, V, eta, delta, steps, reference, weights, w0, so
         models.append(x)
         out.w.append(x)
         g = gradient(H[t - 1], a[t - 1], x)
-        out.after.append(dot(g, g))
+        out.grad_sq_after.append(dot(g, g))
     return out

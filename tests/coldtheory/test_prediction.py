@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coldtheory import ColdError, simulate
-from coldtheory.prediction import predicted_grad_before
+from coldtheory.prediction import predicted_grad_sq_before
 from coldtheory.tasks import from_optima
 
 
@@ -16,7 +16,7 @@ def test_closed_form_against_its_recursion(steps, drift):
     rng = np.random.default_rng(0)
     V, eta, T, c2 = np.array([1e-9, 1.0, 50.0, 1000.0, 2400.0, 5000.0]), 4e-4, 30, 0.01
     base, way, w0 = rng.standard_normal((3, 4))
-    found = predicted_grad_before(
+    found = predicted_grad_sq_before(
         V, w_base=base, drift_vector=way if drift else None, w0=w0, c2=c2, T=T, eta=eta, steps=steps
     )
     f = 1 - (1 - eta * V) ** steps
@@ -37,7 +37,7 @@ def test_closed_form_against_simulation():
     t = np.arange(1, T + 1)[:, None]
     optima = base + t / T * way + np.sqrt(c2) * rng.standard_normal((S, T, d))
     run = simulate(from_optima(optima), V=V, weights="none")
-    found = predicted_grad_before(V, w_base=base, drift_vector=way, c2=c2, T=T, eta=4e-4, steps=3)
+    found = predicted_grad_sq_before(V, w_base=base, drift_vector=way, c2=c2, T=T, eta=4e-4, steps=3)
     assert np.allclose(run.grad_sq_before.mean(axis=0).mean(axis=-1), found.mean(axis=-1), rtol=0.01)
     assert np.allclose(run.grad_sq_before.mean(axis=0), found, rtol=0.25)
 
@@ -48,4 +48,4 @@ def test_closed_form_against_simulation():
 def test_bad_arguments_are_refused(bad):
     good = {"V": [1.0], "w_base": [1.0], "c2": 0.0, "T": 3, "eta": 0.1, "steps": 1}
     with pytest.raises(ColdError):
-        predicted_grad_before(**(good | bad))
+        predicted_grad_sq_before(**(good | bad))

@@ -71,7 +71,7 @@ def test_equals_plain_python(seed):
         "w": (run.w, plain.w),
         "Q": (run.Q, plain.Q),
         # one array, as an exact minimiser leaves nothing but rounding after the step
-        "gradients": (np.stack([run.grad_sq_before, run.grad_sq_after]), [plain.before, plain.after]),
+        "gradients": (np.stack([run.grad_sq_before, run.grad_sq_after]), [plain.grad_sq_before, plain.grad_sq_after]),
         "Qbar": (run.Qbar, plain.Qbar),
         "Delta": (run.Delta, plain.Delta),
         "alpha": (run.alpha, plain.alpha),

@@ -16,7 +16,7 @@ from coldtheory.rows import CONFIG_KEYS, MEASURED_KEYS
 from coldtheory.sources import Source, load_source
 from coldtheory.store import RowFile, read_rows, row_files
 from coldtheory.summary import loglog_slope, mean_over_seeds, smallest_at
-from coldtheory.sweep import Method, Numbers, grid, run_cells
+from coldtheory.sweep import Numbers, Scheme, grid, run_cells
 
 SMALL = Source("high", {"T": 20, "d": 4})
 V = [10.0, 50.0, 200.0]
@@ -31,9 +31,9 @@ def test_rows_hold_what_the_simulator_says(tmp_path):
     assert len(rows) == 9
     for row in rows:
         run = simulate(SMALL.tasks([row["seed"]])[0], V=row["V"])
-        assert row["grad_before"] == pytest.approx(run.avg_grad_before, rel=1e-12)
-        assert row["grad_after"] == pytest.approx(run.avg_grad_after, rel=1e-12)
-        assert row["Qbar"] == pytest.approx(run.avg_Qbar, rel=1e-12)
+        assert row["avg_grad_sq_before"] == pytest.approx(run.avg_grad_sq_before, rel=1e-12)
+        assert row["avg_grad_sq_after"] == pytest.approx(run.avg_grad_sq_after, rel=1e-12)
+        assert row["avg_Qbar"] == pytest.approx(run.avg_Qbar, rel=1e-12)
         assert row["Delta_bar"] == pytest.approx(run.Delta_bar, rel=1e-12)
 
 
@@ -74,7 +74,7 @@ def test_a_resumed_sweep_computes_only_what_is_missing(tmp_path, monkeypatch):
     fresh = run_cells(grid(SMALL, "V", [*V, 400.0], 3), tmp_path / "fresh", engine="serial")
     for row, other in zip(again, fresh, strict=True):
         assert row["key"] == other["key"]
-        assert row["grad_after"] == pytest.approx(other["grad_after"], rel=1e-13)
+        assert row["avg_grad_sq_after"] == pytest.approx(other["avg_grad_sq_after"], rel=1e-13)
 
 
 def test_an_interrupted_sweep_keeps_its_finished_cells(tmp_path, monkeypatch):
@@ -156,7 +156,7 @@ def test_diverged_cells_are_rows_too(tmp_path):
     rows = run_cells(grid(SMALL, "V", [100.0, 1e5], 1), tmp_path, engine="serial")
     assert [row["diverged"] for row in rows] == [False, True]
     json.dumps(rows, allow_nan=False)
-    assert mean_over_seeds(rows[1:], "grad_before").n == 0
+    assert mean_over_seeds(rows[1:], "avg_grad_sq_before").n == 0
 
 
 @pytest.mark.parametrize(
@@ -170,15 +170,15 @@ def test_diverged_cells_are_rows_too(tmp_path):
     ],
 )
 def test_other_axes(axis, values, source, tmp_path):
-    rows = run_cells(grid(source, axis, values, 2, method=Method(reference="best")), tmp_path, engine="serial")
+    rows = run_cells(grid(source, axis, values, 2, scheme=Scheme(reference="best")), tmp_path, engine="serial")
     assert [row[axis] for row in rows] == [value for value in values for _ in range(2)]
-    name = "D_phi_hat" if axis == "memory" else "Delta_bar" if axis == "delta" else "grad_after"
+    name = "D_phi_hat" if axis == "memory" else "Delta_bar" if axis == "delta" else "avg_grad_sq_after"
     assert rows[0][name] != rows[-1][name]
 
 
 def test_auto_eta_in_a_grid(tmp_path):
     rows = run_cells(grid(SMALL, "V", V, 1, numbers=Numbers(eta="auto")), tmp_path, engine="serial")
-    assert all(row["eta_alpha"] == pytest.approx(0.5) and row["eta"] == "auto" for row in rows)
+    assert all(row["eta_alpha_max"] == pytest.approx(0.5) and row["eta"] == "auto" for row in rows)
 
 
 def test_a_larger_memory_comes_closer_to_the_tasks(tmp_path):
@@ -189,12 +189,14 @@ def test_a_larger_memory_comes_closer_to_the_tasks(tmp_path):
 
 
 def test_noise_belongs_to_the_seed_and_not_to_the_job(tmp_path):
-    source, method = Source("low", {"T": 6, "d": 2}), Method(noise=0.5)
-    whole = run_cells(grid(source, "steps", [1, 2, 4], 7, method=method), tmp_path / "whole", engine="serial")
+    source, scheme = Source("low", {"T": 6, "d": 2}), Scheme(noise=0.5)
+    whole = run_cells(grid(source, "steps", [1, 2, 4], 7, scheme=scheme), tmp_path / "whole", engine="serial")
     for steps in (2, 4, 1):  # resumed in another order, a grid point at a time
-        parts = run_cells(grid(source, "steps", [steps], 7, method=method), tmp_path / "parts", engine="serial")
-        assert [row["grad_after"] for row in parts] == [row["grad_after"] for row in whole if row["steps"] == steps]
-    assert len({row["grad_after"] for row in whole}) == len(whole)
+        parts = run_cells(grid(source, "steps", [steps], 7, scheme=scheme), tmp_path / "parts", engine="serial")
+        assert [row["avg_grad_sq_after"] for row in parts] == [
+            row["avg_grad_sq_after"] for row in whole if row["steps"] == steps
+        ]
+    assert len({row["avg_grad_sq_after"] for row in whole}) == len(whole)
 
 
 def test_slope_of_a_power_law():

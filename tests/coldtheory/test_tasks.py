@@ -60,7 +60,9 @@ def test_the_queue_matters_in_conflict_and_not_in_the_papers_regimes():
     change = {}
     for regime in REGIMES:
         tasks = make_tasks(regime, seeds=range(5))
-        on, off = (simulate(tasks, V=V, weights=weights).avg_grad_before.mean(axis=0) for weights in ("mean", "none"))
+        on, off = (
+            simulate(tasks, V=V, weights=weights).avg_grad_sq_before.mean(axis=0) for weights in ("mean", "none")
+        )
         change[regime] = np.abs(on / off - 1).max()
     assert change["conflict"] > 0.20
     assert change["low"] < 0.003

@@ -28,7 +28,6 @@ def find(id: str) -> base.Claim:
 def test_recorded_verdict_is_found_again(claim: base.Claim) -> None:
     outcome = base.run_claim(claim)
     assert not outcome.changed, outcome.finding.evidence
-    assert outcome.seconds < 5
     text = json.dumps(outcome.as_json(), allow_nan=False)
     assert json.loads(text)["id"] == claim.id
     assert ":" in claim.label

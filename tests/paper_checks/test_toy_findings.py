@@ -7,8 +7,8 @@ import pytest
 
 from coldtheory import make_tasks, simulate
 from coldtheory.ground.statistics import minimum_of, slope_of
-from coldtheory.measures import eta_alpha
-from coldtheory.prediction import predicted_grad_before
+from coldtheory.measures import eta_alpha_max
+from coldtheory.prediction import predicted_grad_sq_before
 from coldtheory.tasks import base_and_drift
 
 SEEDS = range(20)
@@ -32,13 +32,13 @@ def predicted(regime, V, *, T=150, w0=None):
         base, drift = base_and_drift(regime, seed)
         start = base if w0 == "base" else None
         options = {"w_base": base, "drift_vector": drift, "w0": start, "c2": NOISE[regime], "T": T}
-        curves.append(predicted_grad_before(V, **options, eta=4e-4, steps=3))
+        curves.append(predicted_grad_sq_before(V, **options, eta=4e-4, steps=3))
     return np.mean(curves, axis=0)
 
 
 def test_after_gradient_falls_like_one_over_V_in_low_and_slower_in_high(runs):
-    assert slope(runs["low"], "avg_grad_after", 50, 200) == pytest.approx(-1.0, abs=0.1)
-    assert -0.7 < slope(runs["high"], "avg_grad_after", 50, 200) < -0.3
+    assert slope(runs["low"], "avg_grad_sq_after", 50, 200) == pytest.approx(-1.0, abs=0.1)
+    assert -0.7 < slope(runs["high"], "avg_grad_sq_after", 50, 200) < -0.3
 
 
 def test_queue_grows_with_V_saturates_and_is_steeper_in_high(runs):
@@ -54,11 +54,11 @@ def test_queue_grows_with_V_saturates_and_is_steeper_in_high(runs):
 
 
 def test_before_gradient_of_high_turns_where_the_figure_turns(runs):
-    turn = minimum_of(V, runs["high"].avg_grad_before)
+    turn = minimum_of(V, runs["high"].avg_grad_sq_before)
     assert 180 < turn.mean < 300
-    steepest = np.interp(turn.mean, V, eta_alpha(runs["high"]).max(axis=0))
+    steepest = np.interp(turn.mean, V, eta_alpha_max(runs["high"]).max(axis=0))
     assert 0.05 < steepest < 0.15  # far from the 1/2 that the paper blames
-    assert minimum_of(V, runs["low"].avg_grad_before).mean > 500
+    assert minimum_of(V, runs["low"].avg_grad_sq_before).mean > 500
 
 
 @pytest.mark.parametrize("regime", NOISE)
@@ -79,5 +79,5 @@ def test_turning_point_moves_with_T_and_start_as_the_closed_form_says():
     assert closed[50] > 1.4 * closed[150] > 1.4 * 2 * closed[1500]
     assert turn(predicted("high", grid, w0="base").mean(axis=1)) < 0.5 * closed[150]
     for T, seeds in ((50, 20), (150, 20), (1500, 3)):
-        curve = simulate(make_tasks("high", range(seeds), T=T), V=grid).avg_grad_before.mean(axis=0)
+        curve = simulate(make_tasks("high", range(seeds), T=T), V=grid).avg_grad_sq_before.mean(axis=0)
         assert turn(curve) == pytest.approx(closed[T], rel=0.1)

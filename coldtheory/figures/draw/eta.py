@@ -22,9 +22,9 @@ def draw(tables: Mapping[str, Table]) -> Figure:
     for ax, regime in zip(axes[0], ("low", "high"), strict=True):
         for eta, color in zip(values, _ETA_COLORS, strict=False):
             here = table.where(regime=regime, eta=eta)
-            V, before = here.grid("V", "grad_before")
+            V, before = here.grid("V", "avg_grad_sq_before")
             mean = s.band(ax, V, before, color=color, **s.BEFORE)
-            s.band(ax, V, here.grid("V", "grad_after")[1], color=color, **s.AFTER)
+            s.band(ax, V, here.grid("V", "avg_grad_sq_after")[1], color=color, **s.AFTER)
             least = turning_point(V[: len(mean)], mean)
             if least is not None:
                 ax.plot(*least, marker="v", color=color, markersize=5, markeredgecolor="white", linestyle="none")
@@ -32,7 +32,7 @@ def draw(tables: Mapping[str, Table]) -> Figure:
         s.loglog(ax, "V", s.GRADIENT)
         ax.set_title(s.REGIME_NAME[regime])
     axes[0, 1].set_ylabel("")
-    low = min(float(table["grad_after"][table["grad_after"] > 0].min()), 1.0)
+    low = min(float(table["avg_grad_sq_after"][table["avg_grad_sq_after"] > 0].min()), 1.0)
     axes[0, 0].set_ylim(max(low, 1e-5), None)
     s.letter(list(axes[0]))
     handles = [

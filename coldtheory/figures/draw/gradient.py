@@ -41,17 +41,17 @@ def draw(tables: Mapping[str, Table]) -> Figure:
 
 def _measured(ax: Axes, regime: str, sweep: Table, off: Table, forms: Table) -> None:
     color = s.REGIME_COLOR[regime]
-    V, before = sweep.grid("V", "grad_before")
-    _, after = sweep.grid("V", "grad_after")
+    V, before = sweep.grid("V", "avg_grad_sq_before")
+    _, after = sweep.grid("V", "avg_grad_sq_after")
     s.band(ax, V, before, color=color, label="before", **s.BEFORE)
     s.band(ax, V, after, color=color, label="after", **s.AFTER)
     _fitted(ax, V, after)
     if regime in forms.values("regime"):
-        x, closed = forms.where(regime=regime).grid("V", "grad_before")
+        x, closed = forms.where(regime=regime).grid("V", "avg_grad_sq_before")
         ax.plot(x, closed.mean(axis=0), color="black", linewidth=0.7, linestyle=":", label="closed form")
         _turning(ax, V, before, x, closed)
     else:
-        _, without = off.grid("V", "grad_before")
+        _, without = off.grid("V", "avg_grad_sq_before")
         s.band(ax, V, without, color=s.GREY, label="before, queue off", linewidth=0.9)
         change = 100.0 * (without.mean(axis=0) / before.mean(axis=0) - 1.0)
         worst = int(np.abs(change).argmax())

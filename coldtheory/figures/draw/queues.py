@@ -44,10 +44,17 @@ def draw_delta(tables: Mapping[str, Table]) -> Figure:
     left, right = upper.subplots(1, 2)
     for reference, line in _LINE.items():
         here = sweep.where(reference=reference)
-        delta, queue = here.grid("delta", "Qbar")
+        delta, queue = here.grid("delta", "avg_Qbar")
         color = s.REGIME_COLOR["conflict"]
         s.band(left, delta, np.where(queue > 0, queue, np.nan), color=color, label=s.METHOD_NAME[reference], **line)
-        s.band(right, delta, here.grid("delta", "grad_before")[1], color=color, label=s.METHOD_NAME[reference], **line)
+        s.band(
+            right,
+            delta,
+            here.grid("delta", "avg_grad_sq_before")[1],
+            color=color,
+            label=s.METHOD_NAME[reference],
+            **line,
+        )
     s.loglog(left, r"tolerance $\delta$", s.QUEUE)
     right.set_xscale("log")
     right.set(xlabel=r"tolerance $\delta$", ylabel=s.GRADIENT_BEFORE)
@@ -81,7 +88,7 @@ def _averages(ax: Axes, regime: str, tables: Mapping[str, Table]) -> None:
     color, both = s.REGIME_COLOR[regime], tables["sweep_queues"].where(regime=regime)
     previous = both.where(reference="previous") if regime == "conflict" else tables["sweep_V"].where(regime=regime)
     for reference, table in (("previous", previous), ("best", both.where(reference="best"))):
-        V, queue = table.grid("V", "Qbar")
+        V, queue = table.grid("V", "avg_Qbar")
         s.band(ax, V, np.where(queue > 0, queue, np.nan), color=color, **_LINE[reference])
     caps = tables["queue_caps"].where(regime=regime)
     V, largest = caps.grid("V", "Q_max")

@@ -21,18 +21,18 @@ def draw(tables: Mapping[str, Table]) -> Figure:
     left, centre, right = axes[0]
     for regime in _REGIMES:
         color, here = s.REGIME_COLOR[regime], sweep.where(regime=regime)
-        V, after = here.grid("V", "grad_after")
+        V, after = here.grid("V", "avg_grad_sq_after")
         fit = slope(V, after, (50.0, 200.0))
         words = s.REGIME_NAME[regime] + (s.minus(f", slope {fit.slope:.2f}") if fit else "")
         s.band(left, V, after, color=color, label=words, **s.AFTER)
-        _, before = here.grid("V", "grad_before")
+        _, before = here.grid("V", "avg_grad_sq_before")
         s.band(left, V, before, color=color, **s.BEFORE)
-        _, queue = here.grid("V", "Qbar")
+        _, queue = here.grid("V", "avg_Qbar")
         factor = 20.0 if regime == "low" else 1.0
         s.band(centre, V, factor * queue, color=color, label=s.REGIME_NAME[regime] + (" (× 20)" if factor > 1 else ""))
         for value, line in zip(series.values("V"), V_STYLES, strict=False):
             one = series.where(regime=regime, V=value)
-            right.plot(one["t"], one["after"], color=color, linewidth=0.9, **line)
+            right.plot(one["t"], one["grad_sq_after"], color=color, linewidth=0.9, **line)
     s.loglog(left, "V", s.GRADIENT)
     left.legend(loc="lower left", title="dashed: after, solid: before")
     centre.set(xlabel="V", ylabel=s.QUEUE)

@@ -24,13 +24,13 @@ def draw(tables: Mapping[str, Table]) -> Figure:
     norm = mpl.colors.LogNorm(V_all.min(), V_all.max())
     for ax, regime in zip(axes[0], s.REGIME_COLOR, strict=True):
         here = table.where(regime=regime)
-        V, queue = here.grid("V", "Qbar")
+        V, queue = here.grid("V", "avg_Qbar")
         queue = np.where(queue.mean(axis=0) > _SMALLEST, queue, np.nan)
-        for name, style, marker in (("grad_before", s.BEFORE, "o"), ("grad_after", s.AFTER, "s")):
+        for name, style, marker in (("avg_grad_sq_before", s.BEFORE, "o"), ("avg_grad_sq_after", s.AFTER, "s")):
             y, x = here.grid("V", name)[1].mean(axis=0), queue.mean(axis=0)
             ax.plot(x, y, color=s.REGIME_COLOR[regime], linewidth=0.9, zorder=1, **style)
             ax.scatter(x, y, c=V, cmap=colors, norm=norm, s=11, marker=marker, zorder=2, linewidths=0)
-            for value in _MARKED if name == "grad_before" else ():
+            for value in _MARKED if name == "avg_grad_sq_before" else ():
                 at = int(np.abs(np.log(V / value)).argmin())
                 words = f"V = {V[at]:.0f}"
                 note = ax.annotate(words, (x[at], y[at]), xytext=(3, 4), textcoords="offset points", fontsize=6)

@@ -25,7 +25,7 @@ def draw(tables: Mapping[str, Table]) -> Figure:
     table = tables["trajectory"]
     figure, axes = s.panels(3, 2, height=3.7, sharex=True)
     for column, regime in enumerate(s.REGIME_COLOR):
-        for row, moment in enumerate(("before", "after")):
+        for row, moment in enumerate(("grad_sq_before", "grad_sq_after")):
             ax = axes[row, column]
             for value, color in zip(table.values("V"), _V_COLORS, strict=False):
                 one = table.where(regime=regime, V=value)

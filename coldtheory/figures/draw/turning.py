@@ -22,9 +22,9 @@ def draw(tables: Mapping[str, Table]) -> Figure:
     left, right = axes[0]
     lengths = sorted(closed.values("T"))
     for T, shade in zip(lengths, _SHADES, strict=False):
-        x, curve = closed.where(regime="high", T=T).grid("V", "grad_before")
+        x, curve = closed.where(regime="high", T=T).grid("V", "avg_grad_sq_before")
         left.plot(x, curve.mean(axis=0), color=shade, linewidth=0.9, linestyle=":")
-        V, measured = sweep.where(regime="high", T=T).grid("V", "grad_before")
+        V, measured = sweep.where(regime="high", T=T).grid("V", "avg_grad_sq_before")
         left.plot(
             V, measured.mean(axis=0), color=shade, marker="o", markersize=2.5, linestyle="none", label=f"T = {T:g}"
         )
@@ -55,6 +55,6 @@ def draw(tables: Mapping[str, Table]) -> Figure:
 
 
 def _minimum(table: Table) -> float:
-    V, curves = table.grid("V", "grad_before")
+    V, curves = table.grid("V", "avg_grad_sq_before")
     least = turning_point(V, curves.mean(axis=0))
     return float("nan") if least is None else least[0]

@@ -14,7 +14,7 @@ _SHOWN = {
     "D_phi_trajectory": (r"$D_\Phi$ at the models", s.PALETTE[0], "--"),
     "rho_bar": (r"conflict $\bar\rho$", s.PALETTE[3], "-"),
     "Delta_bar": (r"residual $\bar\Delta$", s.PALETTE[2], "-"),
-    "grad_before": (r"gradient, before", "black", ":"),
+    "avg_grad_sq_before": (r"gradient, before", "black", ":"),
 }
 
 

@@ -141,8 +141,8 @@ def test_numbers_are_those_of_coldtheory(reference, oracle, weights):
     found = recorded(optima, setting, oracle)
     assert theory.Q.max() > 1e-4  # the queues do something
     for ours, theirs in (
-        (found.grad_before, theory.grad_sq_before),
-        (found.grad_after, theory.grad_sq_after),
+        (found.grad_sq_before, theory.grad_sq_before),
+        (found.grad_sq_after, theory.grad_sq_after),
         (found.Delta, theory.Delta),
         (found.Qbar, theory.Qbar),
         (found.Q, theory.Q),
@@ -153,8 +153,8 @@ def test_numbers_are_those_of_coldtheory(reference, oracle, weights):
         assert np.abs(ours - theirs).max() <= 1e-10 * np.abs(theirs).max()
     shown = found.numbers()
     for name, theirs in (
-        ("avg_grad_sq", theory.avg_grad_before),
-        ("avg_grad_sq_after", theory.avg_grad_after),
+        ("avg_grad_sq_before", theory.avg_grad_sq_before),
+        ("avg_grad_sq_after", theory.avg_grad_sq_after),
         ("Delta_bar", theory.Delta_bar),
         ("avg_Qbar", theory.avg_Qbar),
         ("alpha_max", theory.alpha.max()),
@@ -191,7 +191,7 @@ def test_bounds_hold_where_they_apply(theory_run):
     }  # fmt: skip
     by_name = {bound["statement"]: bound for bound in found["bounds"]}
     assert 0 < found["eta_alpha_max"] <= 1
-    assert by_name["thm3"]["lhs"] == pytest.approx(found["avg_grad_sq"])
+    assert by_name["thm3"]["lhs"] == pytest.approx(found["avg_grad_sq_before"])
     assert by_name["thm4"]["lhs"] == pytest.approx(found["avg_Qbar"])
     assert found["avg_Qbar"] > 1e-3  # the queues do something
     for bound in found["bounds"]:
@@ -199,7 +199,7 @@ def test_bounds_hold_where_they_apply(theory_run):
     assert result.arrays["diag_hat"].shape == (4, 3)
     assert np.isnan(result.arrays["diag_hat"][1, 1])
     assert found["per_task"]["variation"][0] == 0
-    assert found["avg_grad_sq"] == pytest.approx(np.mean(found["per_task"]["grad_sq_before"]))
+    assert found["avg_grad_sq_before"] == pytest.approx(np.mean(found["per_task"]["grad_sq_before"]))
     assert result.arrays["diag_along_at"][0].tolist() == [0, 2, 4, 6, 8, 10, 12, 14, 16, 18]
 
 

@@ -37,7 +37,7 @@ def test_sweep_json_is_a_list_of_cells(call):
     done = call("sweep-V", "--regime", "low", "--V", "50,200", *QUICK, "--json")
     rows = json.loads(done.stdout)
     assert [(row["V"], row["seed"]) for row in rows] == [(50.0, 0), (50.0, 1), (200.0, 0), (200.0, 1)]
-    assert all(row["regime"] == "low" and row["grad_before"] > 0 for row in rows)
+    assert all(row["regime"] == "low" and row["avg_grad_sq_before"] > 0 for row in rows)
 
 
 @pytest.mark.parametrize(
@@ -82,20 +82,20 @@ def test_results_keys_explains_every_key_of_a_row(call):
     (row,) = json.loads(call("sweep-V", "--V", "5", "--T", "4", "--seeds", "1", "--engine", "serial", "--json").stdout)
     keys = json.loads(call("results", "keys", "--json").stdout)
     assert set(row) - {"schema", "provenance"} == set(keys)
-    assert keys["Qbar"].split(",")[0] in call("results", "keys").stdout.replace("\n", " ")
+    assert keys["avg_Qbar"].split(",")[0] in call("results", "keys").stdout.replace("\n", " ")
 
 
 def test_simulate_summarises_and_saves(call, tmp_path):
     done = call("simulate", "--V", "100", "--T", "12", "--d", "3", "--save", "run.npz")
     assert done.exit_code == 0
-    assert "grad_before" in done.stdout
+    assert "avg_grad_sq_before" in done.stdout
     with np.load(tmp_path / "run.npz") as kept:
         assert kept["w"].shape == (13, 3)
         assert kept["Q"].shape == (13, 12)
         about = json.loads(str(kept["about"]))
     assert about["config"]["V"] == 100.0
     assert "commit" in about["provenance"]
-    assert json.loads(call("simulate", "--json").stdout)["grad_after"] > 0
+    assert json.loads(call("simulate", "--json").stdout)["avg_grad_sq_after"] > 0
 
 
 @pytest.mark.parametrize(

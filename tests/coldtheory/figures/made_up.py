@@ -38,7 +38,7 @@ def write_run(folder, *, dataset, method="cold", seed=0, made_up=True, run_id=No
         "metrics": {"acc": 100 * float(accuracy[-1].mean()), "forgetting": 0.1 * float(skill)},
         "per_task": {"acc": [], "forgetting": []},
         "diagnostics": {
-            "avg_grad_sq": (1 + 9 * (not full["iid"])) / float(full["V"]),
+            "avg_grad_sq_before": (1 + 9 * (not full["iid"])) / float(full["V"]),
             "avg_grad_sq_after": (1 + 4 * (not full["iid"])) / float(full["V"]),
             "Delta_bar": 1e-3 * full["V"],
         },

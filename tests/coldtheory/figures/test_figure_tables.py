@@ -15,8 +15,10 @@ from coldtheory.ground.errors import ColdError
 def test_trajectory_is_the_simulators_series():
     table = compute.trajectory(regimes=["high"], V=[50.0, 200.0], seeds=3, T=7)
     run = simulate(make_tasks("high", range(3), T=7), V=[50.0, 200.0])
-    np.testing.assert_allclose(table.where(V=200.0)["before"], run.grad_sq_before[:, 1].mean(axis=0))
-    np.testing.assert_allclose(table.where(V=50.0)["after_high"], np.quantile(run.grad_sq_after[:, 0], 0.9, axis=0))
+    np.testing.assert_allclose(table.where(V=200.0)["grad_sq_before"], run.grad_sq_before[:, 1].mean(axis=0))
+    np.testing.assert_allclose(
+        table.where(V=50.0)["grad_sq_after_high"], np.quantile(run.grad_sq_after[:, 0], 0.9, axis=0)
+    )
 
 
 def test_queue_maps_hold_every_queue_of_a_past_task():
@@ -34,9 +36,11 @@ def test_queue_maps_hold_every_queue_of_a_past_task():
 @pytest.mark.parametrize("regime", ["low", "high"])
 def test_closed_form_is_the_mean_of_simulations(regime):
     seeds, T, V = 200, 20, [50.0, 400.0, 1500.0]
-    closed = compute.prediction(regimes=[regime], V=V, seeds=seeds, T=[T]).grid("V", "grad_before")[1].mean(axis=0)
+    closed = (
+        compute.prediction(regimes=[regime], V=V, seeds=seeds, T=[T]).grid("V", "avg_grad_sq_before")[1].mean(axis=0)
+    )
     run = simulate(make_tasks(regime, range(seeds), T=T), V=V, weights="none")
-    np.testing.assert_allclose(closed, run.avg_grad_before.mean(axis=0), rtol=0.02)
+    np.testing.assert_allclose(closed, run.avg_grad_sq_before.mean(axis=0), rtol=0.02)
 
 
 def test_terms_add_up_and_no_bound_is_below_what_it_bounds():

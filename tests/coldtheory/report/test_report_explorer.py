@@ -49,8 +49,8 @@ def close(found, wanted, scale):
 def same_run(shown, run):
     """All series and every queue, each within RTOL of its own largest entry (gradients: of the first ones)."""
     largest = run.grad_sq_before.max()
-    close(shown["before"], run.grad_sq_before, largest)
-    close(shown["after"], run.grad_sq_after, largest)
+    close(shown["grad_sq_before"], run.grad_sq_before, largest)
+    close(shown["grad_sq_after"], run.grad_sq_after, largest)
     close(shown["w"], run.w, np.abs(run.w).max())
     for name, wanted in (("Q", run.Q), ("Qbar", run.Qbar), ("Delta", run.Delta), ("alpha", run.alpha), ("eta", run.eta),
                          ("lyapunov", run.lyapunov)):  # fmt: skip
@@ -60,7 +60,11 @@ def same_run(shown, run):
 def same_bounds(shown, run):
     facts = facts_of(run)
     close(shown["r"], facts.r_models, facts.r_models)
-    close(shown["D"], facts.variation("trajectory").mean(), max(float(facts.variation("trajectory").mean()), 1e-300))
+    close(
+        shown["D_phi_trajectory"],
+        facts.variation("trajectory").mean(),
+        max(float(facts.variation("trajectory").mean()), 1e-300),
+    )
     for bound in shown["list"]:
         id_, form = bound["form"].split()
         whole = evaluate(id_, form, facts)
@@ -110,7 +114,7 @@ def test_a_moved_slider_changes_the_plotted_numbers(chrome, page, width):
     close(now["table"][:, 0], run.grad_sq_before, run.grad_sq_before.max())
     close(now["table"][:, 1], run.grad_sq_after, run.grad_sq_before.max())
     close(now["table"][:, 2], run.Qbar, run.Qbar.max())
-    close(now["numbers"], [run.avg_grad_before, run.avg_Qbar], 1.0)
+    close(now["numbers"], [run.avg_grad_sq_before, run.avg_Qbar], 1.0)
     points = np.array(re.findall(r"[ML]([\d.]+) ([\d.]+)", now["path"]), dtype=float)
     assert on_one_line(points[:, 0], np.arange(1.0, 151.0)) < 0.02  # pixels
     assert on_one_line(points[:, 1], np.log10(run.grad_sq_before)) < 0.02
@@ -119,7 +123,7 @@ def test_a_moved_slider_changes_the_plotted_numbers(chrome, page, width):
     assert len(curve) > 8
     runs = python_run(shown | {"V": curve[:, 0]})
     assert on_one_line(curve[:, 1], np.log10(runs.avg_Qbar)) < 0.02
-    assert on_one_line(curve[:, 2], np.log10(runs.avg_grad_before)) < 0.02
+    assert on_one_line(curve[:, 2], np.log10(runs.avg_grad_sq_before)) < 0.02
     colours = np.array(now["pixels"], dtype=float).reshape(150, 150, 4)[::-1]  # row k-1, column t-1
     past = np.tri(150, k=-1, dtype=bool)  # [t-1, k-1], k < t
     assert np.array_equal(colours[..., 3].T, np.where(past, 255, 0))
@@ -135,7 +139,7 @@ def drawn(chrome):
     return {
         "path": chrome.run("document.querySelector('#plot-gradient .c-before').getAttribute('d')"),
         "table": np.array(chrome.run(f"[...document.querySelectorAll('#series-rows tr')].map({cells})")),
-        "numbers": chrome.run("['n-before', 'n-Qbar'].map(id => +document.getElementById(id).value)"),
+        "numbers": chrome.run("['n-avg_grad_sq_before', 'n-avg_Qbar'].map(id => +document.getElementById(id).value)"),
         "curve": np.array(chrome.run(f"[...document.querySelectorAll('#plot-tradeoff circle')].map({place})")),
         "pixels": chrome.run("[...document.getElementById('heat').getContext('2d').getImageData(0, 0, 150, 150).data]"),
     }
