@@ -16,9 +16,14 @@ The norm \\|x\\|\\_2 of ``x``.
 
 from __future__ import annotations
 
+import inspect
 import re
+from importlib import import_module
 from itertools import groupby
 from typing import Any
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
 
 _CODE = re.compile(r"(``[^`]+``|`[^`\n]+`|\*\*[^*\n]+\*\*)")
 _LIST_LIKE = re.compile(r"^(?=[-+*•] |\(?[0-9A-Za-z]{1,3}[.)] |[:.=~^\"'#])")
@@ -26,7 +31,20 @@ _LIST_LIKE = re.compile(r"^(?=[-+*•] |\(?[0-9A-Za-z]{1,3}[.)] |[:.=~^\"'#])")
 
 def setup(app: Any) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", _process)
+    app.add_directive("module-docstring", ModuleDocstring)
     return {"parallel_read_safe": True}
+
+
+class ModuleDocstring(SphinxDirective):
+    """`.. module-docstring:: package.module` shows what a module says of itself, without its members."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        module = import_module(self.arguments[0])
+        self.env.note_dependency(str(module.__file__))
+        lines = plain_to_rst(inspect.getdoc(module) or "").splitlines()
+        return self.parse_text_to_nodes("\n".join(lines))
 
 
 def _process(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
@@ -52,7 +70,7 @@ def _block(lines: list[str]) -> str:
     aligned = any(re.search(r"\S {2,}\S", re.sub(r"[.:;] {2}(?=\S)", ". ", line)) for line in lines)
     if aligned or any(line.startswith(" ") for line in lines):
         return ".. code-block:: none\n\n" + "\n".join(f"   {line}" for line in lines) + "\n"
-    return _words("\n".join(lines))
+    return re.sub(r"::$", ":", _words("\n".join(lines)))
 
 
 def _words(text: str) -> str:
