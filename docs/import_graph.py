@@ -44,7 +44,7 @@ def read_graph(root: Path = ROOT) -> Graph:
     imports = {(module, found) for module, path in files.items() for found in _imports(module, path, files)}
     units = {module: unit for module in files if (unit := _unit(module))}
     between = {(units[a], units[b]) for a, b in imports if a in units and b in units and units[a] != units[b]}
-    groups = _grouped(sorted(set(units.values())), between)
+    groups = _grouped(sorted(set(units.values())), between, root)
     home = {unit: name for name, members in groups.items() for unit in members}
     edges = {(home[a], home[b]) for a, b in between if home[a] != home[b]}
     return Graph(groups, frozenset(edges))
@@ -90,10 +90,10 @@ def _resolved(base: str, name: str, files: Mapping[str, Path]) -> Iterator[str]:
         yield base
 
 
-def _grouped(units: list[str], between: set[Edge]) -> dict[str, tuple[str, ...]]:
+def _grouped(units: list[str], between: set[Edge], root: Path) -> dict[str, tuple[str, ...]]:
     """Sub-packages alone, own modules in as few groups as the order allows; from the bottom up."""
     needs = {unit: {b for a, b in between if a == unit} for unit in units}
-    inner = {unit for unit in units if (ROOT / unit.replace(".", "/")).is_dir()}
+    inner = {unit for unit in units if (root / unit.replace(".", "/")).is_dir()}
     groups: dict[str, tuple[str, ...]] = {}
     placed: set[str] = set()
     while len(placed) < len(units):
@@ -158,6 +158,12 @@ def rows(graph: Graph) -> list[list[str]]:
             rank[node] = max([bottom, *(level + 1 for level in below)])
         bottom = max([bottom, *(rank[node] + 1 for node in own)])
     return [[node for node in graph.nodes if rank[node] == level] for level in range(bottom)]
+
+
+def against(graph: Graph) -> list[Edge]:
+    """Imports of something that stands as high or higher."""
+    order = {node: level for level, nodes in enumerate(rows(graph)) for node in nodes}
+    return [(a, b) for a, b in sorted(graph.edges) if order[a] <= order[b]]
 
 
 def svg(graph: Graph) -> str:
@@ -238,8 +244,7 @@ def stored_graph(path: Path = PICTURE) -> dict[str, object]:
 def main() -> None:
     graph = read_graph()
     PICTURE.write_text(svg(graph), encoding="utf-8")
-    order = {node: level for level, nodes in enumerate(rows(graph)) for node in nodes}
-    upwards = [(a, b) for a, b in sorted(graph.edges) if order[a] <= order[b]]
+    upwards = against(graph)
     print(f"{PICTURE.name}: {len(graph.nodes)} boxes, {len(graph.edges)} imports between them")
     for a, b in upwards:
         print(f"  against the direction: {a} imports {b}")
