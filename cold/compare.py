@@ -11,12 +11,9 @@ import numpy as np
 
 from coldtheory.paper import PrintedResult, paper
 
+from .catalogue import method_title, unused_settings
 from .config import PLACE
-from .plots.names import method_name
 from .results import Result
-
-#: Settings that other methods carry along and do not use.
-_OF_COLD = ("V", "delta", "weights", "queue_update", "oracle", "idle", "reference_passes")
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ def grouped(results: Iterable[Result]) -> list[Group]:
 
 def printed_cell(config: dict[str, Any]) -> PrintedResult | None:
     """What the paper prints for a run's setting, if anything; nothing stands beside a validation result."""
-    name = method_name(config["method"])
+    name = method_title(config["method"])
     if config.get("evaluate_on", "test") != "test":
         return None
     fits = [
@@ -109,8 +106,7 @@ def partings(results: Sequence[Result]) -> list[Parting]:
 
 
 def _settings(config: dict[str, Any]) -> dict[str, Any]:
-    unused = () if str(config["method"]).startswith("cold") else _OF_COLD
-    return {k: v for k, v in config.items() if k not in ("seed", *PLACE, *unused)}
+    return {k: v for k, v in config.items() if k not in ("seed", *PLACE, *unused_settings(str(config["method"])))}
 
 
 def _word(name: str, value: Any) -> str:

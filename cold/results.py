@@ -5,8 +5,9 @@ result.json
     metrics      acc and learning_acc in per cent; forgetting (as printed), forgetting_after, bwt, fwt as fractions
     per_task     acc and forgetting after each task, over the tasks seen until then, (T,); forgetting starts with null
     diagnostics  with --diagnostics: what the theory speaks about, see `cold.diagnostics`; else empty
-    timing       seconds of training and evaluation, CPU seconds, steps, steps a second, peak memory
+    timing       seconds of training and evaluation, CPU seconds, steps, steps per second, peak memory
     provenance   versions, commit, time
+    data         fingerprint of the data that the run saw, see `cold.data.images.fingerprint`; absent: unrecorded
 arrays.npz
     accuracy (T, T) in [0, 1], row = after task; start (T,): before any task
     queues (T+1, T): row 0 before, row t after task t; queue_steps (n, T) at steps queue_steps_at (n,)
@@ -49,9 +50,10 @@ class Result:
     provenance: dict[str, Any]
     arrays: Mapping[str, NDArray[Any]]
     diagnostics: dict[str, Any] = field(default_factory=dict)
+    data: str | None = None  #: fingerprint of the data; None: unrecorded
 
     def as_json(self) -> dict[str, Any]:
-        names = ("run_id", "config", "metrics", "per_task", "diagnostics", "timing", "provenance")
+        names = ("run_id", "config", "metrics", "per_task", "diagnostics", "timing", "provenance", "data")
         return {"format": FORMAT, **{name: getattr(self, name) for name in names}}
 
 
@@ -62,6 +64,7 @@ def make_result(
     timing: dict[str, Any],
     packages: Mapping[str, str],
     diagnostics: dict[str, Any],
+    data: str | None = None,
 ) -> Result:
     """Measures from the arrays; `packages` are versions beyond those that every file carries."""
     accuracy = arrays["accuracy"]
@@ -75,6 +78,7 @@ def make_result(
         provenance={**origin, "packages": {**origin["packages"], **packages}},
         arrays=arrays,
         diagnostics=diagnostics,
+        data=data,
     )
 
 
@@ -105,4 +109,4 @@ def read_result(folder: Path) -> Result:
         raise ColdError(f"{path} is not in the format {FORMAT!r} that this version reads")
     names = ("run_id", "config", "metrics", "per_task", "timing", "provenance", "diagnostics")
     content["diagnostics"] = with_present_names(content["diagnostics"], OLD_DIAGNOSTICS)
-    return Result(arrays=arrays, **{name: content[name] for name in names})
+    return Result(arrays=arrays, data=content.get("data"), **{name: content[name] for name in names})

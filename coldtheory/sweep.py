@@ -13,6 +13,7 @@ import numpy as np
 from .ground.engines import Engine, run_jobs
 from .ground.errors import ColdError, DivergenceWarning, unknown_name
 from .ground.files import config_key
+from .paper import TOY
 from .rows import measured, plain
 from .settings import Reference, Settings, Solver, Weights
 from .simulation import simulate
@@ -40,10 +41,10 @@ class Scheme:
 class Numbers:
     """The settings of one run that may be swept."""
 
-    V: float = 200.0
-    eta: float | Literal["auto"] = 4e-4
-    delta: float = 4e-7
-    steps: int = 3
+    V: float = TOY.V
+    eta: float | Literal["auto"] = TOY.eta
+    delta: float = TOY.delta
+    steps: int = TOY.steps
 
 
 @dataclass(frozen=True)

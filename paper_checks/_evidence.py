@@ -22,10 +22,11 @@ from coldtheory import DivergenceWarning, Tasks, from_optima, make_tasks, simula
 from coldtheory.bounds import STATEMENTS, Bound, Facts, evaluate, facts_of
 from coldtheory.counterexamples import load_counterexample, replay
 from coldtheory.ideal import smallest_feasible_delta
+from coldtheory.paper import TOY
 from coldtheory.settings import Reference, Solver, Weights
 from paper_checks.base import Finding, Verdict
 
-ETA, DELTA, STEPS = 4e-4, 4e-7, 3  # as printed in subsec:exp_theoryvalidation
+ETA, DELTA, STEPS = TOY.eta, TOY.delta, TOY.steps
 TOY_V = (10.0, 50.0, 200.0, 1000.0)
 REGIMES = ("low", "high", "conflict")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cold.tables.compared import Line
+from cold.tables.comparison import ComparedRow
 from cold.tables.make import make, terms_of
 from paper_checks._contrasts import Contrast, Missing, settled
 from paper_checks.base import Finding, claim
@@ -29,21 +29,21 @@ _UNTUNED = """They are reduced in data, network and epochs, and nothing is tuned
 alone. MER and GDumb, which run in a cheaper form, are left out."""
 
 
-def lines(name: str, keys: Sequence[str]) -> Mapping[str, Line]:
+def lines(name: str, keys: Sequence[str]) -> Mapping[str, ComparedRow]:
     """Rows of a table by key, complete; `Missing` says which command makes what is not there."""
     (comparison,) = make(name, terms_of(name, "equal", rows=keys), [RUNS]).comparisons
     if not comparison.complete:
-        lacking = [line.row.label for line in comparison.lines if len(line.runs) < len(line.row.seeds)]
+        lacking = [line.row.label for line in comparison.rows if len(line.runs) < len(line.row.seeds)]
         raise Missing(f"{', '.join(lacking)}: rows not complete; make them: cold table {name} --run")
-    return {line.row.key: line for line in comparison.lines}
+    return {line.row.key: line for line in comparison.rows}
 
 
-def accuracy(line: Line) -> np.ndarray:
+def accuracy(line: ComparedRow) -> np.ndarray:
     """(seeds,), per cent."""
     return np.array([line.acc[seed] for seed in line.row.seeds])
 
 
-def forgetting(line: Line) -> np.ndarray:
+def forgetting(line: ComparedRow) -> np.ndarray:
     """(seeds,), in points of accuracy."""
     return 100.0 * np.array([line.forgetting[seed] for seed in line.row.seeds])
 

@@ -15,7 +15,7 @@ from ..data import Part
 from ..methods import Batch, Method
 from ..methods.fisher import diagonal_fisher
 from ..models import HeadedModel
-from ..models.mlp import mlp
+from ..models.networks import mlp
 from ..trainer import Trainer
 
 _TASKS = 8

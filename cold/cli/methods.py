@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Annotated, Any
 
@@ -11,9 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from coldtheory.paper import Complexity, paper
-
-from ..methods import Method, all_methods, find_method
+from ..catalogue import METHODS, MethodEntry, printed_costs
 from .show import JsonOption
 
 _LETTERS = (
@@ -37,12 +34,12 @@ def methods(
 
     Example: [bold]cold methods --method er --method gem --measure[/]
     """
-    chosen = [find_method(name) for name in method] if method else sorted(all_methods(), key=lambda m: m.name)
-    rows = [described(cls) for cls in chosen]
+    names = method or sorted(METHODS)
+    rows = [described(_entry(name)) for name in names]
     if measure:
         from .measure import fisher_speed, measured  # noqa: PLC0415  (the trainer, needed here only)
 
-        for row, name in zip(rows, method or [cls.name for cls in chosen], strict=True):
+        for row, name in zip(rows, names, strict=True):
             row["measured"] = measured(name)
         plain = measured("finetune")["step_ms"][-1]
         speed = fisher_speed()
@@ -61,28 +58,28 @@ def methods(
         )
 
 
-def described(cls: type[Method]) -> dict[str, Any]:
+def described(entry: MethodEntry) -> dict[str, Any]:
     """What a method declares, with the paper's row on it."""
-    printed = printed_row(cls)
+    printed = printed_costs().get(entry.name)
     return {
-        "name": cls.name,
-        "title": cls.title,
-        "paper": cls.paper,
-        "settings": list(cls.settings),
-        "options": {f.name: f.default for f in dataclasses.fields(cls.Options)},
-        "published": {name: dict(settings) for name, settings in cls.published.items()},
-        "cost": cls.cost,
-        "storage": cls.storage,
+        "name": entry.name,
+        "title": entry.title,
+        "paper": entry.paper,
+        "settings": list(entry.settings),
+        "options": entry.defaults(),
+        "published": {name: dict(settings) for name, settings in entry.published.items()},
+        "cost": entry.cost,
+        "storage": entry.storage,
         "printed": None if printed is None else {"operations": printed.operations, "storage": printed.storage},
     }
 
 
-def printed_row(cls: type[Method]) -> Complexity | None:
-    """The method's row of the paper's complexity table; its second row for COLD is COLD-ORACLE."""
-    rows = paper().complexity
-    if cls.title in ("COLD", "COLD-ORACLE"):
-        return [row for row in rows if row.method == "COLD"][cls.title == "COLD-ORACLE"]
-    return next((row for row in rows if row.method == cls.title), None)
+def _entry(name: str) -> MethodEntry:
+    if name in METHODS:
+        return METHODS[name]
+    from ..methods import find_method  # noqa: PLC0415  (torch: only for a method of the user's own)
+
+    return find_method(name).as_entry()
 
 
 def _print_rules(console: Console, rows: list[dict[str, Any]]) -> None:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from coldtheory.ground.errors import ColdError
 
+from ..catalogue import BENCHMARKS
 from ..config import RunConfig
 
 State = Literal["done", "reused", "failed", "busy"]
@@ -58,9 +59,9 @@ def _identity(config: RunConfig) -> RunConfig:
         return replace(config, dataset=f"folder:{source.name}")
     if config.tasks is not None:
         return config
-    from ..data.catalogue import RECIPES  # noqa: PLC0415
+    entry = BENCHMARKS.get(config.dataset)
+    if entry is not None and entry.data:
+        return replace(config, tasks=entry.tasks)
     from ..data.load import load_benchmark  # noqa: PLC0415  (torch)
 
-    if config.dataset in RECIPES:
-        return replace(config, tasks=RECIPES[config.dataset].tasks)
     return replace(config, tasks=len(load_benchmark(config.dataset, seed=config.seed, **config.data_options).tasks))

@@ -12,6 +12,7 @@ from coldtheory.figures.table import Table
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import config_key
 
+from ..catalogue import benchmark
 from ..studies import PROFILES, Picture, planned, studies
 from .names import IID, dataset_name, method_name
 from .printed import printed_rows
@@ -19,7 +20,6 @@ from .select import REDUCED, lines_of, settings, table_of
 from .store import FORMAT, Run, read_runs
 from .studies import SEEDS, Panel, Study
 
-_NO_PRESET = ("split-mnist", "synthetic")  # the paper's hyper-parameter tables leave them out
 _VERSION = 3  # raise it when the table of a study means something else
 
 
@@ -135,7 +135,7 @@ class TrainingData:
 
 def _command(panel: Panel, method: str, value: Any, seed: int) -> str:
     dataset = panel.dataset.removesuffix(IID)
-    words = ["cold run", *([] if dataset in _NO_PRESET else ["--preset paper"]), f"--dataset {dataset}"]
+    words = ["cold run", *(["--preset paper"] if benchmark(dataset).has_preset else []), f"--dataset {dataset}"]
     words += ["--iid"] * panel.dataset.endswith(IID) + [f"--method {method}"]
     if panel.memory is not None:
         words.append(f"--memory {panel.memory}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
+from ..catalogue import benchmark
 from ..config import RunConfig
 from .passes import memory_samples, shape, sizes, work
 
@@ -41,13 +42,13 @@ def measure(config: RunConfig) -> Speed:
     """Two tasks of a few steps; in the second one the memory batch is as large as in the run's last task."""
     import torch  # noqa: PLC0415  (only where something is measured)
 
+    from ..compute import peak_memory, pick_device  # noqa: PLC0415
     from ..data import from_tensors  # noqa: PLC0415
-    from ..devices import peak_memory, pick_device  # noqa: PLC0415
     from ..trainer import Trainer  # noqa: PLC0415
 
     form, classes = shape(config)
     tasks, _, _ = sizes(config)
-    domain, count = config.dataset == "pmnist", _STEPS * config.batch_size
+    domain, count = benchmark(config.dataset).scenario == "domain", _STEPS * config.batch_size
     width = max(2, classes if domain else classes // tasks)
     drawn = max(1, memory_samples(config, tasks - 1, config.memory // tasks))
     rng = torch.Generator().manual_seed(0)
@@ -56,7 +57,7 @@ def measure(config: RunConfig) -> Speed:
         x = torch.randint(256, (max(count, drawn, _TESTS), *form), dtype=torch.uint8, generator=rng)
         y = torch.arange(len(x)) % width + (0 if domain else t * width)
         made.append((x, y, x[:_TESTS], y[:_TESTS]))
-    benchmark = from_tensors(made, scenario="domain" if domain else "task", name=config.dataset)
+    noise = from_tensors(made, scenario="domain" if domain else "task", name=config.dataset)
     short = replace(config, tasks=2, memory=2 * drawn, memory_batch=drawn, epochs=1)
     # On a CPU, time that the process itself has had: other programs do not count.
     now = time.process_time if pick_device(config.device).type == "cpu" else time.perf_counter
@@ -66,7 +67,7 @@ def measure(config: RunConfig) -> Speed:
         marks.append(now())
         return False
 
-    trainer = Trainer(short, benchmark=benchmark, should_stop=mark)
+    trainer = Trainer(short, benchmark=noise, should_stop=mark)
     trainer.run()
     steps = [right - left for left, right in pairwise(marks)]
     half = trainer.steps_of_task[0]

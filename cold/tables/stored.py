@@ -9,24 +9,26 @@ from coldtheory.ground.errors import ColdError
 
 from ..config import make_config
 from ..plots.store import RESULT, Run, read_run
-from .cells import Cell
+from .wanted import WantedRun
+
+__all__ = ["ROOTS", "Run", "RunsOnHand"]
 
 ROOTS = (Path("runs"), Path("results/runs"))
 
 
-class Shelf:
-    """Finished runs below some folders. Files are read when a cell asks for them; what is wrong with one is told."""
+class RunsOnHand:
+    """Finished runs below some folders. A file is read when it is asked for; `problems` says what is wrong with it."""
 
     def __init__(self, roots: Sequence[Path] = ROOTS) -> None:
         self._folders = {path.parent.name: path.parent for root in reversed(roots) for path in root.rglob(RESULT)}
         self._runs: dict[str, Run | None] = {}
         self.problems: dict[str, str] = {}  #: by run id, one line each
 
-    def get(self, cell: Cell) -> Run | None:
-        """The run of a cell, or None if there is none that can be used."""
-        if cell.run_id not in self._runs:
-            self._runs[cell.run_id] = self._read(cell.run_id)
-        return self._runs[cell.run_id]
+    def get(self, wanted: WantedRun) -> Run | None:
+        """The run that is wanted, or None if there is none that can be used."""
+        if wanted.run_id not in self._runs:
+            self._runs[wanted.run_id] = self._read(wanted.run_id)
+        return self._runs[wanted.run_id]
 
     def _read(self, run_id: str) -> Run | None:
         folder = self._folders.get(run_id)
@@ -43,8 +45,9 @@ class Shelf:
             return None
         return run
 
-    def command(self, cell: Cell) -> str:
-        return cell.command(again=cell.run_id in self.problems)
+    def command(self, wanted: WantedRun) -> str:
+        """The command that makes a run that is missing or cannot be used."""
+        return wanted.command(again=wanted.run_id in self.problems)
 
     @property
     def used(self) -> list[Run]:

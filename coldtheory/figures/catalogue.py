@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..ground.engines import Engine
+from ..paper import TOY
 from ..sources import Source, load_source
 from ..sweep import Numbers, Scheme, SweepCell, grid
 from . import compute
@@ -16,7 +17,7 @@ from .datasets import Dataset, SweepData, TableData
 
 ALL = ("low", "high", "conflict")
 DRIFTING = ("low", "high")  # the paper's own two, for which there is a closed form
-_GENTLE = 1e-4  # with the paper's 4e-4 the queues of COLD-ORACLE drive CONFLICT out of every bounded set
+_GENTLE = 1e-4  # with the paper's eta the queues of COLD-ORACLE drive CONFLICT out of every bounded set
 _COLUMNS = (
     "regime",
     "T",
@@ -41,12 +42,12 @@ class Scale:
     """How much is computed. The defaults are the gallery's; tests take less."""
 
     seeds: int = 20
-    T: int = 150
+    T: int = TOY.T
     V: tuple[float, ...] = log_grid(10, 1000, 20)
     V_wide: tuple[float, ...] = log_grid(10, 4000, 24)
-    eta: tuple[float, ...] = (1e-4, 4e-4, 1.6e-3)
+    eta: tuple[float, ...] = (1e-4, TOY.eta, 1.6e-3)
     V_shown: tuple[float, ...] = (50.0, 200.0, 1000.0)
-    delta_shown: tuple[float, ...] = (4e-7, 10.0, 50.0)
+    delta_shown: tuple[float, ...] = (TOY.delta, 10.0, 50.0)
     delta: tuple[float, ...] = log_grid(1e-1, 1e3, 25)
     lengths: tuple[int, ...] = (50, 150, 500, 1500)
     few_seeds: int = 5  # for streams of 1500 tasks
@@ -71,14 +72,16 @@ def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
         _delta_sweep(s),
         _table("trajectory", compute.trajectory, regimes=list(ALL), V=list(s.V_shown), **span),
         _table(
-            "queue_maps", compute.queue_maps, V=list(s.V_shown), delta=[4e-7] * len(s.V_shown), stride=s.stride, **maps
-        ),
-        _table(
-            "queue_maps_delta", compute.queue_maps, V=[200.0] * len(s.delta_shown), delta=list(s.delta_shown),
+            "queue_maps", compute.queue_maps, V=list(s.V_shown), delta=[TOY.delta] * len(s.V_shown),
             stride=s.stride, **maps,
         ),
         _table(
-            "queue_caps", compute.queue_caps, eta={"low": 4e-4, "high": 4e-4, "conflict": _GENTLE}, V=list(s.V), **span
+            "queue_maps_delta", compute.queue_maps, V=[TOY.V] * len(s.delta_shown), delta=list(s.delta_shown),
+            stride=s.stride, **maps,
+        ),
+        _table(
+            "queue_caps", compute.queue_caps, eta={"low": TOY.eta, "high": TOY.eta, "conflict": _GENTLE},
+            V=list(s.V), **span,
         ),
         _table("prediction", compute.prediction, regimes=list(DRIFTING), V=list(_fine(s.V)), seeds=s.seeds, T=[s.T]),
         _table(
@@ -86,7 +89,7 @@ def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
             T=list(s.lengths),
         ),
         _table("bound_terms", compute.bound_terms, regimes=list(ALL), V=list(s.V), **span),
-        _table("variation", compute.variation, noise=list(s.noise), drift=list(s.drift), V=200.0, **span),
+        _table("variation", compute.variation, noise=list(s.noise), drift=list(s.drift), V=TOY.V, **span),
         _table("picture", compute.picture, rounds=s.rounds, V=[1.0, 10.0], slack=1.5),
     ]  # fmt: skip
     return {table.name: table for table in tables}

@@ -13,13 +13,13 @@ import numpy as np
 from .. import measures
 from ..bounds import Bound, evaluate, facts_of
 from ..ideal import ideal_points, smallest_feasible_delta
+from ..paper import TOY
 from ..prediction import predicted_grad_sq_before
 from ..settings import Reference
 from ..simulation import simulate
 from ..tasks import REGIMES, from_optima, make_tasks
 from .table import Table
 
-_ETA, _STEPS = 4e-4, 3  # the paper's toy
 _QUANTILES = {"low": 0.1, "high": 0.9}
 _SEEDS_AT_ONCE = 5
 
@@ -79,7 +79,7 @@ def prediction(*, regimes: Sequence[str], V: Sequence[float], seeds: int, T: Seq
             for seed in range(seeds):
                 base, way, c2 = _centre(regime, seed, length)
                 curve = predicted_grad_sq_before(
-                    V, w_base=base, drift_vector=way, c2=c2, T=length, eta=_ETA, steps=_STEPS
+                    V, w_base=base, drift_vector=way, c2=c2, T=length, eta=TOY.eta, steps=TOY.steps
                 ).mean(axis=-1)
                 rows += [
                     {"regime": regime, "T": length, "seed": seed, "V": v, "avg_grad_sq_before": g}

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.table import Table
 
 
@@ -36,3 +47,19 @@ class Bar:
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
+
+
+@contextmanager
+def progress_bar(
+    title: str, total: int | None, *, of_bytes: bool = False, done: int = 0
+) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr for work that comes in amounts; yields a function that moves it on by an amount.
+
+    Without a terminal nothing is printed.
+    """
+    console = Console(stderr=True)
+    amounts: list[ProgressColumn] = [DownloadColumn(), TransferSpeedColumn()] if of_bytes else [MofNCompleteColumn()]
+    columns = [TextColumn("{task.description}"), BarColumn(), *amounts, TimeRemainingColumn()]
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(title, total=total, completed=done)
+        yield lambda amount: bar.advance(task, amount)

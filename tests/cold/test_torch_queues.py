@@ -29,7 +29,7 @@ def half_squares(outputs: list[torch.Tensor], _: torch.Tensor) -> torch.Tensor:
 
 
 def run_torch(optima: np.ndarray, dtype: torch.dtype, *, oracle: str | None, weights: str, **number: float):
-    """COLD with one memory sample a task, its optimum: then every loss is the quadratic itself."""
+    """COLD with one memory sample per task, its optimum: then every loss is the quadratic itself."""
     a = torch.tensor(optima, dtype=dtype)
     T = len(a)
     model = Point(torch.zeros(a.shape[1], dtype=dtype))

@@ -12,10 +12,9 @@ import pytest
 
 import coldtheory.sweep as sweep_module
 from coldtheory import ColdError, simulate
-from coldtheory.rows import CONFIG_KEYS, MEASURED_KEYS
+from coldtheory.rows import CONFIG_KEYS, MEASURED_KEYS, loglog_slope, mean_over_seeds, smallest_at
 from coldtheory.sources import Source, load_source
 from coldtheory.store import RowFile, read_rows, row_files
-from coldtheory.summary import loglog_slope, mean_over_seeds, smallest_at
 from coldtheory.sweep import Numbers, Scheme, grid, run_cells
 
 SMALL = Source("high", {"T": 20, "d": 4})

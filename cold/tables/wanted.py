@@ -1,4 +1,4 @@
-"""Cells of a table: the settings of one run, where it belongs, and the command that makes it."""
+"""The runs that a table wants: the settings of each, where it belongs, and the command that makes it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .terms import Row, Settings, Terms, layered
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
+class WantedRun:
     """One run: the flags of `cold run` that make it, and the folder of runs in which it is looked for."""
 
     flags: Settings
@@ -37,16 +37,17 @@ class Cell:
         return shlex.join([*words, "--out", str(self.out), "--fresh" if again else "--resume"])
 
 
-def final_cells(terms: Terms, row: Row, chosen: Settings) -> list[Cell]:
-    """The runs behind a row, one a seed."""
+def final_runs(terms: Terms, row: Row, chosen: Settings) -> list[WantedRun]:
+    """The runs behind a row, one per seed."""
     flags = layered(terms.base, {"method": row.method}, row.fixed, chosen, row.final)
-    return [Cell({**flags, "seed": seed}, terms.out) for seed in row.seeds]
+    return [WantedRun({**flags, "seed": seed}, terms.out) for seed in row.seeds]
 
 
-def tuning_cell(terms: Terms, row: Row, tried: Settings) -> Cell:
+def tuning_run(terms: Terms, row: Row, tried: Settings) -> WantedRun:
+    """One of the runs from which a row's settings are chosen, with the settings to try."""
     assert row.tuning is not None
     flags = layered(terms.base, {"method": row.method}, row.tuning.settings, row.fixed, tried)
-    return Cell(flags, terms.tuning_out)
+    return WantedRun(flags, terms.tuning_out)
 
 
 def _words(name: str, value: Any) -> list[str]:

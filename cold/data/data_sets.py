@@ -1,4 +1,4 @@
-"""The data sets that the project knows, and the benchmarks made of them."""
+"""The data sets that the project knows; the benchmarks made of them are in `cold.catalogue`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from coldtheory.ground.errors import ColdError, unknown_name
 
-from . import cifar, idx, tinyimagenet
-from .augment import Transform
+from . import binary, encoded
 from .cache import identity
 from .images import Images
+
+if TYPE_CHECKING:
+    from .augment import Transform
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class DataSet:
     """`find` looks for the files below a data root, `read` makes images of what it found, `counts` tells how
     many it holds (training images, test images, classes).
 
-    `mean` and `std` are those of the canonical training images, a channel, in units of 255; `padding` and `flip` is
+    `mean` and `std` are those of the canonical training images, per channel, in units of 255; `padding` and `flip` is
     the usual augmentation.
     """
 
@@ -36,6 +38,8 @@ class DataSet:
 
     def transform(self, augment: bool | None) -> Transform:
         """Normalisation, with the usual augmentation unless `augment` is False."""
+        from .augment import Transform  # noqa: PLC0415  (torch: listing what is there needs none)
+
         if augment and not (self.padding or self.flip):
             raise ColdError(f"{self.name} has no augmentation that keeps its labels; leave augment out")
         return Transform(self.mean, self.std, *((0, False) if augment is False else (self.padding, self.flip)))
@@ -52,16 +56,16 @@ class DataSet:
 
 @lru_cache(maxsize=2)
 def _shared(data: DataSet, found: Path, _identity: tuple[str, int, str]) -> Images:
-    """Read once a process as long as no file changes: the runs of a grid share the images, which nobody changes."""
+    """Read once per process as long as no file changes: the runs of a grid share the images, which nobody changes."""
     return data.read(found)
 
 
-def _cifar(layout: cifar.Layout, mean: tuple[float, ...], std: tuple[float, ...]) -> DataSet:
+def _cifar(layout: binary.CifarLayout, mean: tuple[float, ...], std: tuple[float, ...]) -> DataSet:
     return DataSet(
         layout.name,
-        find=partial(cifar.find, layout=layout),
-        read=partial(cifar.read, layout=layout),
-        counts=partial(cifar.counts, layout=layout),
+        find=partial(binary.find_cifar, layout=layout),
+        read=partial(binary.read_cifar, layout=layout),
+        counts=partial(binary.count_cifar, layout=layout),
         mean=mean,
         std=std,
         padding=4,
@@ -72,14 +76,14 @@ def _cifar(layout: cifar.Layout, mean: tuple[float, ...], std: tuple[float, ...]
 DATA_SETS = {
     data.name: data
     for data in (
-        DataSet("mnist", idx.find, idx.read, idx.counts, mean=(0.1307,), std=(0.3081,)),
-        _cifar(cifar.CIFAR10, (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
-        _cifar(cifar.CIFAR100, (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)),
+        DataSet("mnist", binary.find_mnist, binary.read_mnist, binary.count_mnist, mean=(0.1307,), std=(0.3081,)),
+        _cifar(binary.CIFAR10, (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
+        _cifar(binary.CIFAR100, (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)),
         DataSet(
             "tinyimagenet",
-            tinyimagenet.find,
-            tinyimagenet.read,
-            tinyimagenet.counts,
+            encoded.find_tinyimagenet,
+            encoded.read_tinyimagenet,
+            encoded.count_tinyimagenet,
             mean=(0.4802, 0.4481, 0.3975),
             std=(0.2770, 0.2691, 0.2821),
             padding=4,
@@ -87,29 +91,6 @@ DATA_SETS = {
         ),
     )
 }
-
-
-Pixels = Literal["standard", "unit"]
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """A named benchmark: of which data, made how, with how many tasks and which scale of pixels unless told."""
-
-    data: str
-    kind: Literal["split", "permuted"]
-    tasks: int
-    pixels: Pixels = "standard"
-
-
-RECIPES = {
-    "pmnist": Recipe("mnist", "permuted", 20, pixels="unit"),
-    "split-mnist": Recipe("mnist", "split", 5),
-    "split-cifar10": Recipe("cifar10", "split", 5),
-    "split-cifar100": Recipe("cifar100", "split", 20),
-    "split-tinyimagenet": Recipe("tinyimagenet", "split", 20),
-}
-BENCHMARKS = (*RECIPES, "synthetic", "folder:PATH")
 
 
 def data_set(name: str) -> DataSet:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from coldtheory.ground.provenance import provenance
 from coldtheory.ground.statistics import LEVEL, Difference
 
-from .compared import Comparison, Line
+from .comparison import ComparedRow, Comparison
 from .sheet import Column, Entry, text
-from .stored import Shelf
+from .stored import RunsOnHand
 from .terms import Settings
 
 KINDS = {
@@ -20,22 +20,23 @@ _STREAM = {"optimizer", "momentum", "memory_policy", "replay"}
 _LONG = Column("", "difference")
 
 
-def seeds(line: Line) -> str:
-    found, wanted = len(line.runs), len(line.row.seeds)
+def seeds(row: ComparedRow) -> str:
+    """How many of a row's seeds are stored."""
+    found, wanted = len(row.runs), len(row.row.seeds)
     return str(found) if found == wanted else f"{found} of {wanted}"
 
 
-def settings(line: Line) -> str:
+def settings(row: ComparedRow) -> str:
     """What a row has beyond the base, or how far its tuning is."""
-    if line.row.absent:
+    if row.row.absent:
         return "not applicable"
-    if line.settings is None:
-        to_try = len(line.choice.missing) + line.choice.to_come
-        return f"tuning: {len(line.choice.tried)} of {len(line.choice.tried) + to_try} runs"
-    return _told(line.settings) or "preset"
+    if row.settings is None:
+        to_try = len(row.choice.missing) + row.choice.to_come
+        return f"tuning: {len(row.choice.tried)} of {len(row.choice.tried) + to_try} runs"
+    return _told(row.settings) or "preset"
 
 
-def notes(comparisons: Sequence[Comparison], shelf: Shelf) -> Iterator[str]:
+def notes(comparisons: Sequence[Comparison], stored: RunsOnHand) -> Iterator[str]:
     """One line each; several comparisons of one sheet share what is common."""
     for comparison in comparisons:
         where = f"{comparison.terms.title}: " if len(comparisons) > 1 else ""
@@ -50,17 +51,17 @@ def notes(comparisons: Sequence[Comparison], shelf: Shelf) -> Iterator[str]:
         for left, right, found in comparison.contrasts:
             yield f"{where}{left.row.label} − {right.row.label}: {difference(found)}"
     yield from _about_rows(comparisons)
-    if any(line.row.tuning for comparison in comparisons for line in comparison.lines):
+    if any(one.row.tuning for comparison in comparisons for one in comparison.rows):
         yield (
             "settings were chosen on validation data: the learning rate with the method's parameter at its start, "
             "then one of its other values at the best rate; one seed that no row uses"
         )
     yield "± is the standard deviation over seeds; F as printed (maximum over all earlier l); bold: best of its column"
-    seconds = [run.seconds for run in shelf.used if run.seconds is not None]
-    if seconds and len(seconds) == len(shelf.used):
+    seconds = [run.seconds for run in stored.used if run.seconds is not None]
+    if seconds and len(seconds) == len(stored.used):
         yield f"the {len(seconds)} runs took {sum(seconds) / 3600:.1f} core-hours"
-    yield from (f"not used: {line}" for line in shelf.problems.values())
-    if any(run.made_up for run in shelf.used):
+    yield from (f"not used: {problem}" for problem in stored.problems.values())
+    if any(run.made_up for run in stored.used):
         yield "MADE UP: some of these runs were written for a test, no training took place"
 
 
@@ -76,23 +77,23 @@ def difference(found: Difference) -> str:
     return f"{shown} points ({100 * LEVEL:.0f} % interval, paired over {len(found.each)} seeds: {each})"
 
 
-def commands(comparisons: Sequence[Comparison], shelf: Shelf) -> tuple[str, ...]:
+def commands(comparisons: Sequence[Comparison], stored: RunsOnHand) -> tuple[str, ...]:
     """Lines for the shell, tuning first, each run once."""
-    cells = {cell.run_id: cell for comparison in comparisons for cell in comparison.missing}
-    return tuple(shelf.command(cell) for cell in cells.values())
+    missing = {wanted.run_id: wanted for comparison in comparisons for wanted in comparison.missing}
+    return tuple(stored.command(wanted) for wanted in missing.values())
 
 
 def to_come(comparisons: Sequence[Comparison]) -> int:
     """Tuning runs that can be named only after those that are missing now, and the final runs after them."""
-    waiting = [line for one in comparisons for line in one.lines if line.choice.settings is None]
-    return sum(line.choice.to_come + len(line.row.seeds) for line in waiting)
+    waiting = [row for one in comparisons for row in one.rows if row.choice.settings is None]
+    return sum(row.choice.to_come + len(row.row.seeds) for row in waiting)
 
 
-def origin(call: str, shelf: Shelf) -> tuple[str, ...]:
+def origin(call: str, stored: RunsOnHand) -> tuple[str, ...]:
     """The command, this version and the versions that made the runs."""
     here = provenance()
-    commits = sorted({str(run.provenance.get("commit"))[:12] for run in shelf.used})
-    made = f"{len(shelf.used)} runs of commits {', '.join(commits)}" if commits else "no runs"
+    commits = sorted({str(run.provenance.get("commit"))[:12] for run in stored.used})
+    made = f"{len(stored.used)} runs of commits {', '.join(commits)}" if commits else "no runs"
     own = (here["commit"] or "no checkout")[:12] + (" with changes" if here["changed"] else "")
     return (f"{call}; {made}", f"made with cold {here['packages']['cold-continual']}, commit {own}, {here['time']}")
 
@@ -100,13 +101,13 @@ def origin(call: str, shelf: Shelf) -> tuple[str, ...]:
 def _about_rows(comparisons: Sequence[Comparison]) -> Iterator[str]:
     told: dict[str, None] = {}
     for comparison in comparisons:
-        for line in comparison.lines:
+        for row in (one.row for one in comparison.rows):
             for what in ("reduced", "absent", "borrowed", "note"):
-                if word := getattr(line.row, what):
+                if word := getattr(row, what):
                     named = {"reduced": "reduced, not ranked: ", "absent": "not applicable: "}.get(what, "")
-                    told[f"{line.row.label}: {named}{word}"] = None
-            if line.row.bound:
-                told[f"{line.row.label}: an upper bound, not ranked"] = None
+                    told[f"{row.label}: {named}{word}"] = None
+            if row.bound:
+                told[f"{row.label}: an upper bound, not ranked"] = None
     yield from told
 
 

@@ -1,0 +1,41 @@
+"""Methods and benchmarks as data; loads without torch.
+
+methods     what each training method declares about itself
+benchmarks  what each named benchmark is made of
+lookup      entries by any of their spellings
+"""
+
+from .benchmarks import BENCHMARK_NAMES, BENCHMARKS, BenchmarkEntry, Pixels
+from .lookup import (
+    IID,
+    benchmark,
+    benchmark_title,
+    canonical,
+    method,
+    method_title,
+    printed_costs,
+    same,
+    unused_settings,
+)
+from .methods import METHODS, ONLINE, QUEUE_SETTINGS, REPLAY, MethodEntry
+
+__all__ = [
+    "BENCHMARKS",
+    "BENCHMARK_NAMES",
+    "IID",
+    "METHODS",
+    "ONLINE",
+    "QUEUE_SETTINGS",
+    "REPLAY",
+    "BenchmarkEntry",
+    "MethodEntry",
+    "Pixels",
+    "benchmark",
+    "benchmark_title",
+    "canonical",
+    "method",
+    "method_title",
+    "printed_costs",
+    "same",
+    "unused_settings",
+]
