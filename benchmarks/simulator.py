@@ -31,8 +31,9 @@ from rich.console import Console
 from rich.table import Table
 
 from coldtheory import make_tasks, simulate
+from coldtheory.paper import TOY
 
-ETA, DELTA, STEPS = 4e-4, 4e-7, 3
+ETA, DELTA, STEPS = TOY.eta, TOY.delta, TOY.steps
 NAMES = ("grad_sq_before", "grad_sq_after", "Qbar", "Delta", "alpha", "lyapunov", "cross")
 Result = dict[str, np.ndarray]
 

@@ -8,18 +8,23 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.ground.files import config_key
 
-CHOICES = {
+QueueUpdate = Literal["step", "epoch", "task"]
+Weights = Literal["sum", "mean"]
+Replay = Literal["per-task", "mixed"]
+Policy = Literal["uniform", "reservoir"]
+Idle = Literal["auto", "skip", "joint"]
+CHOICES: dict[str, tuple[str, ...]] = {
     "optimizer": ("adam", "sgdm"),
-    "queue_update": ("step", "epoch", "task"),
-    "weights": ("sum", "mean"),
-    "replay": ("per-task", "mixed"),
-    "memory_policy": ("uniform", "reservoir"),
-    "idle": ("auto", "skip", "joint"),
+    "queue_update": get_args(QueueUpdate),
+    "weights": get_args(Weights),
+    "replay": get_args(Replay),
+    "memory_policy": get_args(Policy),
+    "idle": get_args(Idle),
     "amp": ("off", "bf16", "fp16"),
 }
 # Where a run computes, not what: two runs that differ in these only have one identity.
@@ -79,9 +84,8 @@ class RunConfig:
     eval_batch: int | None = None  #: samples of a test forward; by default what suits the device
 
     def __post_init__(self) -> None:
-        for name, known in CHOICES.items():
-            if getattr(self, name) not in known:
-                raise unknown_name(name.replace("_", "-"), getattr(self, name), known)
+        for name in CHOICES:
+            check_setting(name, getattr(self, name))
         if self.evaluate_on not in ("test", "validation"):
             raise unknown_name("part to evaluate on", self.evaluate_on, ("test", "validation"))
         if self.evaluate_on == "validation" and not self.validation:
@@ -112,9 +116,10 @@ class RunConfig:
         return f"{_safe(self.dataset)}-{_safe(self.method)}-s{self.seed}-{config_key(identity)[:8]}"
 
 
-def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration without what names the place only; what an older version did not know has its default."""
-    return {name: value for name, value in {**RunConfig().as_dict(), **config}.items() if name not in PLACE}
+def check_setting(name: str, value: str) -> None:
+    """Raises if a setting has a value that is none of its `CHOICES`."""
+    if value not in CHOICES[name]:
+        raise unknown_name(name.replace("_", "-"), value, CHOICES[name])
 
 
 def check_memory(config: RunConfig, tasks: int) -> None:

@@ -24,27 +24,21 @@ would change the others' outputs. `idle="joint"` never splits.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from coldtheory.ground.errors import ColdError, unknown_name
+from coldtheory.ground.errors import ColdError
 
+from .config import Idle, Policy, QueueUpdate, Replay, Weights, check_setting
 from .layer_modes import frozen_statistics, is_noisy, shares_statistics
 from .losses import Runs, merged, per_sample_losses
-from .memory import Draw, Memory, Policy, Samples, TensorSamples
-from .queues import VirtualQueues, Weights
+from .memory import Draw, Memory, Samples, TensorSamples
+from .queues import VirtualQueues
 from .references import Previous, State, oracle_reference
 from .streams import Streams
-
-QueueUpdate = Literal["step", "epoch", "task"]
-Replay = Literal["per-task", "mixed"]
-Idle = Literal["auto", "skip", "joint"]
-QUEUE_UPDATES: tuple[str, ...] = get_args(QueueUpdate)
-REPLAYS: tuple[str, ...] = get_args(Replay)
-IDLES: tuple[str, ...] = get_args(Idle)
 
 Forward = Callable[[nn.Module, Tensor, Runs], list[Tensor]]
 Losses = Callable[[Sequence[Tensor], Tensor], Tensor]
@@ -59,11 +53,11 @@ class COLD:
     V, delta     : weight of the present task; tolerance of the queues
     tasks        : how many tasks will come at most (T)
     memory       : M samples in all, floor(M/T) of each task; or a `Memory`
-    memory_batch : samples of each past task a step (replay="per-task"), or of all together ("mixed")
+    memory_batch : samples of each past task per step (replay="per-task"), or of all together ("mixed")
     oracle       : None: compare with the previous model; "exact", "window:N", "streaming": with the best one
     queue_update : when the queues move: at every step by the drawn samples, or at the end of every epoch or task by all
                    memory samples
-    heads        : the head of each task; `forward(model, x, runs)` gives one tensor of logits a piece of the batch.
+    heads        : the head of each task; `forward(model, x, runs)` gives one tensor of logits per piece of the batch.
                    Without them the model has one head and is called as `model(x)`.
     losses       : the loss of each sample from logits and labels; default: cross-entropy
     prepare      : from stored samples to the model's input, `prepare(raw, generator)`; `augments`: whether it is random
@@ -97,7 +91,8 @@ class COLD:
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        _check_choices(queue_update, replay, idle)
+        for setting, chosen in (("queue_update", queue_update), ("replay", replay), ("idle", idle)):
+            check_setting(setting, chosen)
         for name, number in (("V", V), ("memory_batch", memory_batch), ("reference_passes", reference_passes)):
             if not number > 0:
                 raise ColdError(f"{name} must be > 0, got {number}")
@@ -270,7 +265,7 @@ class COLD:
             yield draw, None
 
     def _passes_over_memory(self) -> Iterator[tuple[Draw, Tensor]]:
-        """Batches of the composition of a training step, each memory sample at least once a pass."""
+        """Batches of the composition of a training step, each memory sample at least once per pass."""
         assert self._samples is not None
         generator = self._streams.cpu("reference")
         b = min(self._batch_size, len(self._samples))
@@ -334,13 +329,3 @@ def _required(y: Tensor | None) -> Tensor:
     if y is None:
         raise ColdError("end_task(model, x, y) needs the labels y")
     return y
-
-
-def _check_choices(queue_update: str, replay: str, idle: str) -> None:
-    for kind, name, known in (
-        ("queue update", queue_update, QUEUE_UPDATES),
-        ("replay", replay, REPLAYS),
-        ("idle mode", idle, IDLES),
-    ):
-        if name not in known:
-            raise unknown_name(kind, name, known)

@@ -10,16 +10,15 @@ drawn is decided on the CPU, from a generator of the caller; the samples themsel
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from coldtheory.ground.errors import ColdError, unknown_name
+from coldtheory.ground.errors import ColdError
 
-Policy = Literal["uniform", "reservoir"]
-POLICIES: tuple[str, ...] = get_args(Policy)
+from .config import Policy, check_setting
 
 
 class Samples(Protocol):
@@ -76,8 +75,7 @@ class Memory:
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        if policy not in POLICIES:
-            raise unknown_name("memory policy", policy, POLICIES)
+        check_setting("memory_policy", policy)
         if size < tasks:
             raise ColdError(f"a memory of M = {size} holds less than one sample of each of {tasks} tasks; take M >= T")
         self.size, self.tasks = size, tasks
@@ -88,7 +86,7 @@ class Memory:
         self.raw: Tensor | None = None  # (M, ...) as the data come
         self.y = torch.zeros(size, dtype=torch.int64, device=device)
         self.reference = torch.zeros(size, device=device, dtype=dtype)  # each sample's loss under its reference model
-        self.extra: dict[str, Tensor] = {}  # further numbers a sample, such as stored logits: (M, ...)
+        self.extra: dict[str, Tensor] = {}  # further numbers per sample, such as stored logits: (M, ...)
         self.owner = torch.full((size,), -1)  # the task of each slot, on the CPU; -1: empty
         self._sort()
 
@@ -106,7 +104,7 @@ class Memory:
         return max((k + 1 for k, count in enumerate(self._counts) if count), default=0)
 
     def column(self, name: str, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        """A further tensor with one entry a slot, (M, *shape), made when first asked for, saved with the memory."""
+        """A further tensor with one entry per slot, (M, *shape), made when first asked for, saved with the memory."""
         if name not in self.extra:
             self.extra[name] = torch.zeros(self.size, *shape, dtype=dtype, device=self.device)
         return self.extra[name]

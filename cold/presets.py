@@ -9,24 +9,25 @@ from typing import Any
 from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.paper import paper
 
+from .catalogue import METHODS, method_title
 from .config import RunConfig, make_config, read_config
 
 PRESETS = ("paper",)
-_METHODS = {"cold": "COLD", "cold-oracle": "COLD-ORACLE"}
 _OPTIMIZERS = {"ADAM": "adam", "SGD-M": "sgdm"}
 
 
 def preset_settings(preset: str, dataset: str, method: str, memory: int | None) -> dict[str, Any]:
     """The paper's settings for (dataset, method, memory); without a memory size, the largest that is printed.
 
-    Methods other than COLD-ORACLE take COLD's column: optimiser, epochs and batches are then those of the comparison.
+    A method for which the paper prints no column takes COLD's: optimiser, epochs and batches are then those of the
+    comparison.
 
     >>> preset_settings("paper", "pmnist", "cold", None)["delta"]
     2.0
     """
     if preset not in PRESETS:
         raise unknown_name("preset", preset, PRESETS)
-    columns = paper().runs(dataset, _METHODS.get(method, "COLD"))
+    columns = paper().runs(dataset, method_title(method)) or paper().runs(dataset, METHODS["cold"].title)
     if not columns:
         known = sorted({run.dataset for run in paper().runs()})
         raise ColdError(f"the paper prints no settings for {dataset}; it does for {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""Virtual queues: the arithmetic of eq. `queue_update` on the device, one number a past task.
+"""Virtual queues: the arithmetic of eq. `queue_update` on the device, one number per past task.
 
 The same arithmetic as `coldtheory`, held together by a parity test. Tasks count from 0 here, so that after t
 finished tasks the queues of tasks 0..t-1 are alive, and the one of task t-1 starts at 0:
@@ -9,15 +9,12 @@ finished tasks the queues of tasks 0..t-1 are alive, and the one of task t-1 sta
 
 from __future__ import annotations
 
-from typing import Literal, get_args
-
 import torch
 from torch import Tensor
 
-from coldtheory.ground.errors import ColdError, unknown_name
+from coldtheory.ground.errors import ColdError
 
-Weights = Literal["sum", "mean"]
-WEIGHTS: tuple[str, ...] = get_args(Weights)
+from .config import Weights, check_setting
 
 
 def queue_weights(Q: Tensor, weights: Weights) -> Tensor:
@@ -50,8 +47,7 @@ class VirtualQueues:
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        if weights not in WEIGHTS:
-            raise unknown_name("weights", weights, WEIGHTS)
+        check_setting("weights", weights)
         if not delta >= 0:
             raise ColdError(f"delta must be >= 0, got {delta}")
         self.delta = delta

@@ -2,6 +2,9 @@
 
 Data are tensors on the device; an epoch is a permutation of rows, a batch a gather. Nothing in the loop waits for
 the device but a look at the losses every fifty steps.
+
+On one machine's CPU, with the same number of threads, a run gives the same bits every time, whether in one piece or
+stopped and resumed. Machines with other kernels agree up to rounding, which training amplifies.
 """
 
 from __future__ import annotations
@@ -22,17 +25,15 @@ from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 
 from .checkpoint import checkpoints, load_latest, remove_checkpoints, save_checkpoint
-from .config import RunConfig, check_memory, comparable
-from .data import Benchmark, Part, load_benchmark
-from .devices import peak_memory, pick_device
+from .compute import accuracies, load_data, make_optimizer, peak_memory, pick_device
+from .config import RunConfig, check_memory
+from .data import Benchmark, Part
 from .diagnostics import Watch
 from .distributed import Group, SharedForward
-from .evaluation import accuracies
 from .methods.base import Batch, Context, find_method
 from .models import build_model, model_bytes
-from .optimizers import make_optimizer
 from .record import Position, Progress, Record
-from .results import MODEL, Result, make_result, write_result
+from .runs import MODEL, Result, comparable, identified, make_result, same_data, write_result
 from .streams import Streams
 
 _LOOK_EVERY = 50
@@ -71,10 +72,10 @@ class Trainer:
         if config.threads is not None:
             torch.set_num_threads(config.threads)
         self.device = pick_device(config.device)
-        loaded = benchmark if benchmark is not None else _load(config, data_root)
+        loaded = benchmark if benchmark is not None else load_data(config, data_root)
         self.benchmark = loaded.to(self.device)
         name = config.dataset if benchmark is None else benchmark.name
-        self.config = replace(config, dataset=name, tasks=len(self.benchmark.tasks))
+        self.config = identified(replace(config, dataset=name), len(self.benchmark.tasks))
         self.folder = None if out is None else out / self.config.run_id
         method = find_method(config.method)
         if method.uses_memory:
@@ -121,6 +122,21 @@ class Trainer:
     def resumed(self) -> bool:
         """Whether the run went on from a checkpoint."""
         return self._resumed_at is not None
+
+    @property
+    def data(self) -> str | None:
+        """The fingerprint of the data; None for a benchmark that was put together by hand without one."""
+        return self.benchmark.fingerprint or None
+
+    def check_data(self, what: str, stored: str | None) -> None:
+        """Raises if `what` was made from other data than this run's; says so on stderr if that is not recorded."""
+        if not same_data(stored, self.data):
+            raise ColdError(
+                f"{what} was made from other data (fingerprint {stored}, this run's data have {self.data}); name the "
+                "data it was made from with --data-root or folder:PATH, or start over with --fresh"
+            )
+        if stored is None and self.group.leads:
+            print(f"note: {what} does not record its data; they are taken to be this run's", file=sys.stderr)
 
     def run(self, *, resume: bool = False) -> Result:
         """Train to the end; with `resume` from the last checkpoint in the folder, if there is one."""
@@ -191,7 +207,7 @@ class Trainer:
                 raise Stopped
 
     def training_part(self) -> Part:
-        """The present task's training samples; permuted pixels are put in place once a task, not in every step."""
+        """The present task's training samples; permuted pixels are put in place once per task, not in every step."""
         number = self.position.task
         if self._present is None or self._present[0] != number:
             part = self.benchmark.tasks[number].train
@@ -284,7 +300,13 @@ class Trainer:
             "processes": self.group.size,
         }
         result = make_result(
-            self.config.run_id, self.config.as_dict(), arrays, timing, {"torch": torch.__version__}, diagnostics
+            self.config.run_id,
+            self.config.as_dict(),
+            arrays,
+            timing,
+            {"torch": torch.__version__},
+            diagnostics,
+            data=self.data,
         )
         if self.folder is not None and self.group.leads:
             write_atomically(self.folder / MODEL, model_bytes(self.method.network_for_evaluation()))
@@ -314,6 +336,7 @@ class Trainer:
         scaler = self.context.scaler
         return {
             "config": self.config.as_dict(),
+            "data": self.data,
             "model": self.model.state_dict(),
             "optimizer": self.context.optimizer.state_dict(),
             "scaler": None if scaler is None else scaler.state_dict(),
@@ -346,20 +369,6 @@ class Trainer:
             print(f"note: {line}; going on from the checkpoint before", file=sys.stderr)
         if comparable(state["config"]) != comparable(self.config.as_dict()):
             raise ColdError(f"the checkpoint in {self.folder} belongs to other settings; start over with --fresh")
+        self.check_data(f"the checkpoint in {self.folder}", state.get("data"))
         self.load(state)
         self._resumed_at = self.position.total
-
-
-def _load(config: RunConfig, data_root: Path | None) -> Benchmark:
-    return load_benchmark(
-        config.dataset,
-        root=data_root,
-        tasks=config.tasks,
-        seed=config.seed,
-        limit_train=config.limit_train,
-        limit_test=config.limit_test,
-        validation=config.validation,
-        iid=config.iid,
-        augment=config.augment,
-        **config.data_options,
-    )

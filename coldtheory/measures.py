@@ -31,7 +31,7 @@ _RTOL = 1e-12  # rounding that does not count as a broken premise
 def enclosing_ball(run: Run) -> Ball:
     """The smallest ball around the optima of all Phi_t and hatPhi_t and the whole trajectory, of each run: (...).
 
-    The ball of the optima and x_0 is found once a stream. A run that stays inside has the same smallest ball,
+    The ball of the optima and x_0 is found once per stream. A run that stays inside has the same smallest ball,
     for x_0 is one of its models; only the others need a ball of their own. Diverged runs get NaN.
     The models between two tasks (inner gradient steps) are not looked at: with eta alpha_t <= 1 and isotropic
     losses they lie on the segment from x_{t-1} to x_t.
@@ -277,11 +277,6 @@ def conditions(run: Run, ball: Ball | None = None) -> Conditions:
         unprojected=np.full(flat.lead, run.settings.ball is None),
         bounded=~flat.lost.reshape(flat.lead),
     )
-
-
-def delta_bar(run: Run) -> Array:
-    """(1/T) sum_t Delta_t, the residual of `thm:avg_loss_boundedcase`, (...)."""
-    return run.Delta_bar
 
 
 def eta_alpha_max(run: Run) -> Array:

@@ -6,7 +6,7 @@ J gradient steps of size eta on V Phi_t go the share f = 1 - (1 - eta V)^J of th
     x_t = x_{t-1} + f (a_t - x_{t-1})
 
 The mean of a_t - x_{t-1} obeys e_{t+1} = (1 - f) e_t + g from e_1 = w_base + g - x_0. The noise in x_{t-1} has
-the variance f^2 c2 sum_{i < t-1} (1 - f)^{2i} a coordinate and is independent of xi_t. Together
+the variance f^2 c2 sum_{i < t-1} (1 - f)^{2i} per coordinate and is independent of xi_t. Together
 
     E |grad Phi_t(x_{t-1})|^2 = |e_t|^2 + c2 d (1 + f^2 sum_{i < t-1} (1 - f)^{2i}).
 """

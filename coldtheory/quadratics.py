@@ -3,7 +3,7 @@
     phi_t(w) = 1/2 (w - a_t)' H_t (w - a_t) + c_t,   t = 1..T,   H_t positive semidefinite, c_t >= 0
 
 `H_t = h_t I` (isotropic, the fast path) is stored as the number h_t, any other H_t as a matrix.
-Leading axes, written `...`, are independent streams of tasks (one a seed).
+Leading axes, written `...`, are independent streams of tasks (one per seed).
 """
 
 from __future__ import annotations

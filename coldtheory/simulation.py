@@ -1,4 +1,4 @@
-"""What COLD does: J gradient steps (or the exact minimiser) a task, and one queue a past task.
+"""What COLD does: J gradient steps per task (or the exact minimiser), and one queue per past task.
 
 Conventions (the paper mixes two; these are used everywhere here):
 
@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 from ._batch import run_batch
 from .geometry import Ball
 from .ground.errors import ColdError, DivergenceWarning
+from .paper import TOY
 from .quadratics import Array
 from .settings import Reference, Settings, Solver, Weights
 from .tasks import Tasks, as_tasks
@@ -105,9 +106,9 @@ def simulate(
     tasks: Tasks | ArrayLike,
     *,
     V: ArrayLike,
-    eta: ArrayLike | Literal["auto"] = 4e-4,
-    delta: ArrayLike = 4e-7,
-    steps: ArrayLike = 3,
+    eta: ArrayLike | Literal["auto"] = TOY.eta,
+    delta: ArrayLike = TOY.delta,
+    steps: ArrayLike = TOY.steps,
     reference: Reference = "previous",
     weights: Weights = "mean",
     w0: ArrayLike | None = None,
@@ -123,11 +124,11 @@ def simulate(
     V, eta, delta, steps : numbers, or arrays that broadcast to one shape; each entry is one setting.
                  eta="auto" takes 1/(2 alpha_t).
     weights    : "mean" beta_k = Q_k/(t-1), "sum" beta_k = Q_k, "none" the queue only watches
-    w0         : x_0, (d,) or one a stream (S, d); None is the origin
+    w0         : x_0, (d,) or one per stream (S, d); None is the origin
     solver     : "gd", or "exact" for the minimiser of DPP_t
     window     : with "best", only the last `window` models are candidates
     noise      : s.d. of Gaussian noise on each coordinate of grad Phi_t at every step (a mini-batch);
-                 `noise_seed` keys it (or one key a stream), and all settings see the same noise
+                 `noise_seed` keys it (or one key per stream), and all settings see the same noise
     ball       : project every step on this ball (the theorems assume there is none)
 
     >>> import numpy as np
@@ -141,7 +142,7 @@ def simulate(
         raise ColdError(f"the ball's centre must have {tasks.d} coordinates, got shape {ball.center.shape}")
     if not isinstance(noise_seed, int) and (len(noise_seed),) != tasks.streams:
         raise ColdError(
-            f"noise_seed must be one number, or one a stream: {len(noise_seed)} for streams {tasks.streams}"
+            f"noise_seed must be one number, or one per stream: {len(noise_seed)} for streams {tasks.streams}"
         )
     settings = Settings.of(
         V=V, eta=eta, delta=delta, steps=steps, reference=reference, weights=weights, solver=solver,

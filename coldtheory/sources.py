@@ -130,7 +130,7 @@ def _from_npz(path: Path) -> dict[str, np.ndarray]:
 
 
 def _from_csv(path: Path) -> np.ndarray:
-    """One task a line, one coordinate a column; a first line of names is passed over."""
+    """One line per task, one column per coordinate; a first line of names is passed over."""
     try:
         with path.open(newline="") as file:
             lines = [line for line in csv.reader(file) if line]

@@ -1,4 +1,4 @@
-"""Rows on disk: one JSON file a source of tasks, one row a grid cell, keyed by the cell's configuration.
+"""Rows on disk: one JSON file per source of tasks, one row per grid cell, keyed by the cell's configuration.
 
 A file is only ever replaced whole and in one move, so that a killed program, a full disk or a second
 program leaves the last complete state. A file that cannot be read is therefore damaged, not unfinished.

@@ -1,4 +1,9 @@
-"""Grids of runs: V, delta, eta, steps, T or the memory, for every seed, stored cell by cell."""
+"""Grids of runs: V, delta, eta, steps, T or the memory, for every seed, stored cell by cell.
+
+Jobs are cut in one way and use one thread of linear algebra each. So on one machine, and on machines with the same
+kernels, rows do not depend on the engine or the number of workers; machines with other kernels agree up to rounding.
+The keys of rows are the same on all machines.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +18,7 @@ import numpy as np
 from .ground.engines import Engine, run_jobs
 from .ground.errors import ColdError, DivergenceWarning, unknown_name
 from .ground.files import config_key
+from .paper import TOY
 from .rows import measured, plain
 from .settings import Reference, Settings, Solver, Weights
 from .simulation import simulate
@@ -40,10 +46,10 @@ class Scheme:
 class Numbers:
     """The settings of one run that may be swept."""
 
-    V: float = 200.0
-    eta: float | Literal["auto"] = 4e-4
-    delta: float = 4e-7
-    steps: int = 3
+    V: float = TOY.V
+    eta: float | Literal["auto"] = TOY.eta
+    delta: float = TOY.delta
+    steps: int = TOY.steps
 
 
 @dataclass(frozen=True)

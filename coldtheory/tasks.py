@@ -3,8 +3,12 @@
 LOW and HIGH are the two regimes of the paper's section "Theoretical Validation"
 (`subsec:exp_theoryvalidation`); CONFLICT is ours, since in the paper's two the queue has next to no
 effect. A stream depends on (seed, regime) alone: every V, delta and eta sees the same tasks, and a
-longer stream begins with the noise of a shorter one. All sums that make a stream run in a fixed
-order, so that it is the same on every machine.
+longer stream begins with the noise of a shorter one.
+
+No linear algebra takes part in making the stream of a regime, sampled or not, and all its sums run in a fixed order. So
+with one version of numpy its bits are the same on every machine, whatever kernels the machine has; only the last bit of
+the one normal number in 4,000 that comes from beyond 3.65 standard deviations is the C library's (log1p). Least-squares
+tasks (`from_regression`), and whatever is computed from tasks, are the same up to rounding.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .ground.errors import ColdError, unknown_name
+from .paper import TOY
 from .quadratics import Array, Quadratics
 
 
@@ -88,12 +93,14 @@ def as_tasks(tasks: Tasks | ArrayLike) -> Tasks:
 # Regimes
 
 
-def low(seed: int, *, T: int = 150, d: int = 25, c1: float = 0.09, c2: float = 0.0004) -> Array:
+def low(seed: int, *, T: int = TOY.T, d: int = TOY.d, c1: float = 0.09, c2: float = 0.0004) -> Array:
     """LOW, near-IID: w*_t = w_base + eps_t, w_base ~ N(0, c1 I), eps_t ~ N(0, c2 I). Shape (T, d)."""
     return _base(seed, "low", d, c1) + _noise(seed, "low", T, d, c2)
 
 
-def high(seed: int, *, T: int = 150, d: int = 25, c1: float = 0.09, c2: float = 0.0064, drift: float = 0.8) -> Array:
+def high(
+    seed: int, *, T: int = TOY.T, d: int = TOY.d, c1: float = 0.09, c2: float = 0.0064, drift: float = 0.8
+) -> Array:
     """HIGH, drifting: w*_t = w_base + (t/T) * drift * v + xi_t with v a random unit vector. Shape (T, d)."""
     t = np.arange(1, T + 1)[:, None]
     way = t / T * drift * _direction(seed, "high", d)
@@ -103,8 +110,8 @@ def high(seed: int, *, T: int = 150, d: int = 25, c1: float = 0.09, c2: float = 
 def conflict(
     seed: int,
     *,
-    T: int = 150,
-    d: int = 25,
+    T: int = TOY.T,
+    d: int = TOY.d,
     c1: float = 0.09,
     c2: float = 0.0064,
     separation: float = 40.0,
@@ -190,7 +197,7 @@ def with_sampled_points(
 def from_points(points: ArrayLike, *, m: int | None = None, seed: int = 0, name: str = "points") -> Tasks:
     """Tasks whose losses are the mean of 1/2 |w - p|^2 over n points each: points (T, n, d).
 
-    The memory keeps `m` points a task, uniformly without replacement.
+    The memory keeps `m` points per task, uniformly without replacement.
     """
     p = np.asarray(points, dtype=np.float64)
     if p.ndim != 3:
@@ -202,7 +209,7 @@ def from_points(points: ArrayLike, *, m: int | None = None, seed: int = 0, name:
 def from_regression(X: ArrayLike, y: ArrayLike, *, m: int | None = None, seed: int = 0) -> Tasks:
     """Least-squares tasks: Phi_t(w) = mean_i 1/2 (x_i'w - y_i)^2, X (T, n, d), y (T, n).
 
-    Their Hessians X'X/n are general PSD matrices. The memory keeps `m` samples a task.
+    Their Hessians X'X/n are general PSD matrices. The memory keeps `m` samples per task.
     """
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if X.ndim != 3 or y.shape != X.shape[:2]:
@@ -235,11 +242,11 @@ def _noise(seed: int, regime: str, T: int, d: int, c2: float) -> Array:
 
 def _direction(seed: int, regime: str, d: int) -> Array:
     v = _rng(seed, regime, "direction").standard_normal(d)
-    return np.asarray(v / math.sqrt(math.fsum(v * v)))  # fsum: the same bits on every machine
+    return np.asarray(v / math.sqrt(math.fsum(v * v)))  # fsum: no order of summation
 
 
 def _means(points: Array, m: int, rng: np.random.Generator) -> tuple[Quadratics, Quadratics]:
-    """Mean quadratic loss of all points (T, n, d), and of m of them a task."""
+    """Mean quadratic loss of all points (T, n, d), and of m of them per task."""
     T, n, _ = points.shape
     pick = _memory_pick(n, m, T, rng)
     phi = _mean_loss(points)
@@ -248,7 +255,7 @@ def _means(points: Array, m: int, rng: np.random.Generator) -> tuple[Quadratics,
 
 def _memory_pick(n: int, m: int, T: int, rng: np.random.Generator) -> np.ndarray:
     if m != int(m) or not 1 <= m <= n:
-        raise ColdError(f"the memory must hold between 1 and n={n} points a task, got m={m}")
+        raise ColdError(f"the memory must hold between 1 and n={n} points per task, got m={m}")
     return rng.permuted(np.tile(np.arange(n), (T, 1)), axis=1)[:, : int(m)]
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cold.plots.names import dataset_name
+from cold.catalogue import benchmark_title
 from coldtheory.claims import Finding, Verdict
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.statistics import t_interval
@@ -100,7 +100,7 @@ def trend(
                 id=f"{id}-{dataset.removeprefix('split-')}",
                 label=label,
                 section="Ablation and Sensitivity Analysis",
-                statement=f"{statement} (Here on {dataset_name(dataset)}, reduced.)",
+                statement=f"{statement} (Here on {benchmark_title(dataset)}, reduced.)",
                 recorded=shown.recorded,
                 explain="\n\n".join(filter(None, (inspect.cleandoc(explain), TREND_RULE.strip()))),
                 runs=RUNS,

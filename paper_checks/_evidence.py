@@ -24,9 +24,10 @@ from coldtheory.claims import Finding, Verdict
 from coldtheory.counterexamples import load_counterexample, replay
 from coldtheory.ground.dependencies import remembered
 from coldtheory.ideal import smallest_feasible_delta
+from coldtheory.paper import TOY
 from coldtheory.settings import Reference, Solver, Weights
 
-ETA, DELTA, STEPS = 4e-4, 4e-7, 3  # as printed in subsec:exp_theoryvalidation
+ETA, DELTA, STEPS = TOY.eta, TOY.delta, TOY.steps
 TOY_V = (10.0, 50.0, 200.0, 1000.0)
 REGIMES = ("low", "high", "conflict")
 

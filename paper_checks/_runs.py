@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from cold.plots.store import ARRAYS, Run, read_runs
+from cold.runs import Result, evidence, find_runs
 from cold.studies import Planned, find_study, planned
 from coldtheory.claims import NoRuns, RunSource
 from coldtheory.ground.dependencies import ABSENT, note
@@ -25,30 +25,15 @@ _MATRICES = ("accuracy", "queues")
 _Found = TypeVar("_Found")
 
 
-def evidence() -> Path:
-    """The runs that travel with the package."""
-    return Path(__file__).parents[1] / "runs"
-
-
 def _folder() -> Path:
     """`runs` in the current folder if it holds runs, else those that travel with the package."""
     here = Path("runs")
-    return here if _read(here) else evidence()
+    return here if find_runs(here) else evidence()
 
 
-def _read(folder: Path) -> dict[str, Run]:
-    """Finished runs at any depth of a folder, by id."""
-    return {run.id: run for run in read_runs(folder)[0]}
-
-
-def _digest(run: Run) -> str:
+@lru_cache(maxsize=4096)  # many claims read the same row; a changed file gives another object
+def _digest(run: Result) -> str:
     """Of what a claim can read in a run; when, where and in which file it was stored does not count."""
-    arrays = (run.folder or Path()) / ARRAYS
-    return _digest_of(run, arrays.stat().st_mtime_ns if arrays.is_file() else 0)
-
-
-@lru_cache(maxsize=4096)  # many claims read the same row
-def _digest_of(run: Run, _changed: int) -> str:
     told = hashlib.sha256(json.dumps([run.config, run.metrics, run.diagnostics], sort_keys=True).encode())
     for name in _MATRICES:
         matrix = run.array(name)
@@ -57,16 +42,16 @@ def _digest_of(run: Run, _changed: int) -> str:
 
 
 #: Claims that read runs say so with `runs=RUNS`.
-RUNS = RunSource(_folder, lambda folder: {name: _digest(run) for name, run in _read(folder).items()})
+RUNS = RunSource(_folder, lambda folder: {name: _digest(run) for name, run in find_runs(folder).items()})
 
 
 class StoredRuns:
     """The finished runs of a folder. Every look-up is noted, so that a verdict knows its rows."""
 
     def __init__(self, folder: Path) -> None:
-        self._runs = _read(folder)
+        self._runs = find_runs(folder)
 
-    def get(self, run_id: str) -> Run | None:
+    def get(self, run_id: str) -> Result | None:
         run = self._runs.get(run_id)
         note("run", run_id, ABSENT if run is None else _digest(run))
         return run
@@ -107,19 +92,19 @@ def _cells(study: str, dataset: str, settings: Mapping[str, object], seed: int |
 class StudyRuns:
     """The stored runs of a study on one dataset."""
 
-    runs: Mapping[tuple[str, float | str, int], Run]  # (method, value, seed)
+    runs: Mapping[tuple[str, float | str, int], Result]  # (method, value, seed)
     seeds: tuple[int, ...]
     values: tuple[float | str, ...]
 
-    def each(self, method: str, value: float | str, measure: Callable[[Run], float]) -> np.ndarray:
+    def each(self, method: str, value: float | str, measure: Callable[[Result], float]) -> np.ndarray:
         """(seeds,)"""
         return np.array([measure(self.runs[method, value, seed]) for seed in self.seeds])
 
-    def over(self, method: str, measure: Callable[[Run], float]) -> np.ndarray:
+    def over(self, method: str, measure: Callable[[Result], float]) -> np.ndarray:
         """(values, seeds)"""
         return np.stack([self.each(method, value, measure) for value in self.values])
 
-    def slope(self, method: str, measure: Callable[[Run], float]) -> np.ndarray:
+    def slope(self, method: str, measure: Callable[[Result], float]) -> np.ndarray:
         """(seeds,): least-squares change of the measure when the value doubles."""
         return per_doubling(self.values, self.over(method, measure))
 
@@ -138,61 +123,61 @@ def per_doubling(values: Sequence[float | str], measured: np.ndarray) -> np.ndar
 # ----------------------------------------------------------------------------------------------------- what is measured
 
 
-def acc(run: Run) -> float:
+def acc(run: Result) -> float:
     """Average accuracy after the last task, per cent."""
     return _metric(run, "acc")
 
 
-def forgetting(run: Run) -> float:
+def forgetting(run: Result) -> float:
     """Forgetting in points of accuracy."""
     return 100.0 * _metric(run, "forgetting")
 
 
-def diagnostic(name: str) -> Callable[[Run], float]:
+def diagnostic(name: str) -> Callable[[Result], float]:
     """A measure of what `--diagnostics` stored under a name."""
     return lambda run: _there(run, name, run.diagnostics.get(name))
 
 
-def learning_acc(run: Run) -> float:
+def learning_acc(run: Result) -> float:
     """Average accuracy on each task just after it was learnt, per cent."""
     return 100.0 * float(np.diag(_matrix(run, "accuracy")).mean())
 
 
-def acc_on_the_way(run: Run) -> float:
+def acc_on_the_way(run: Result) -> float:
     """The average over t of the accuracy after task t, per cent."""
     return float(np.mean(run.over_tasks("acc")))
 
 
-def queue(run: Run) -> float:
+def queue(run: Result) -> float:
     """The mean of Q_k[t] over the past tasks k < t of all t."""
     past = _past_queues(run)
     return float(np.mean(np.concatenate(past)))
 
 
-def newest_share(run: Run) -> float:
+def newest_share(run: Result) -> float:
     """Of all that stands in queues, the part of the task just before: 1 if constraints act on the newest task alone."""
     past = _past_queues(run)[1:]  # with one past task there is nothing to share
     total = sum(float(row.sum()) for row in past)
     return sum(float(row[-1]) for row in past) / total if total else math.nan
 
 
-def _past_queues(run: Run) -> list[np.ndarray]:
+def _past_queues(run: Result) -> list[np.ndarray]:
     """Row by row, the queues at the end of task t = 2, ..., T of tasks 1, ..., t-1."""
     queues = _matrix(run, "queues")  # (T+1, T), row t: after task t
     return [row[: t - 1] for t, row in enumerate(queues) if t > 1]
 
 
-def _metric(run: Run, name: str) -> float:
+def _metric(run: Result, name: str) -> float:
     return _there(run, name, run.metrics.get(name))
 
 
-def _matrix(run: Run, name: str) -> np.ndarray:
+def _matrix(run: Result, name: str) -> np.ndarray:
     return _there(run, name, run.array(name))
 
 
-def _there(run: Run, name: str, found: _Found | None) -> _Found:
+def _there(run: Result, name: str, found: _Found | None) -> _Found:
     if found is None:
-        raise ColdError(f"{run.id} has no {name}; run it again")
+        raise ColdError(f"{run.run_id} has no {name}; run it again")
     return found
 
 

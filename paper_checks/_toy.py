@@ -8,12 +8,13 @@ import numpy as np
 
 from coldtheory import Run, Tasks, make_tasks, simulate
 from coldtheory.ground.statistics import Slope, Spread, minimum_of, slope_of
+from coldtheory.paper import TOY
 from coldtheory.prediction import predicted_grad_sq_before
 from coldtheory.quadratics import Array
 from coldtheory.settings import Reference, Weights
 from coldtheory.tasks import base_and_drift
 
-ETA, DELTA, STEPS, T = 4e-4, 4e-7, 3, 150  # as printed in subsec:exp_theoryvalidation
+ETA, DELTA, STEPS, T = TOY.eta, TOY.delta, TOY.steps, TOY.T
 SEEDS = range(20)
 V = np.geomspace(5.0, 2400.0, 60)  # up to eta V = 0.96
 FIT = (50.0, 200.0)  # the range in which the printed figures are read

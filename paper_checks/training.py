@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from cold.plots.store import Run
 from cold.presets import build_config
+from cold.runs import Result
 from cold.studies import planned, studies
-from cold.tables.compared import Line
+from cold.tables.comparison import ComparedRow
 from cold.tables.make import make, terms_of
 from coldtheory.claims import Finding, NoRuns, Verdict
 from coldtheory.paper import paper
@@ -40,25 +40,25 @@ _UNTUNED = """They are reduced in data, network and epochs, and nothing is tuned
 alone. MER and GDumb, which run in a cheaper form, are left out."""
 
 
-def lines(folder: Path, name: str, keys: Sequence[str]) -> Mapping[str, Line]:
+def lines(folder: Path, name: str, keys: Sequence[str]) -> Mapping[str, ComparedRow]:
     """Rows of a table by key, complete; `NoRuns` says which command makes what is not there."""
     made = make(name, terms_of(name, "equal", rows=keys), [folder])
     (comparison,) = made.comparisons
     stored = StoredRuns(folder)
-    for run_id in (*(run.id for run in made.shelf.used), *(cell.run_id for cell in comparison.missing)):
+    for run_id in (*(run.run_id for run in made.stored.used), *(cell.run_id for cell in comparison.missing)):
         stored.get(run_id)  # notes it
     if not comparison.complete:
-        lacking = [line.row.label for line in comparison.lines if len(line.runs) < len(line.row.seeds)]
+        lacking = [line.row.label for line in comparison.rows if len(line.runs) < len(line.row.seeds)]
         raise NoRuns(f"{', '.join(lacking)}: rows not complete", f"cold table {name} --run")
-    return {line.row.key: line for line in comparison.lines}
+    return {line.row.key: line for line in comparison.rows}
 
 
-def accuracy(line: Line) -> np.ndarray:
+def accuracy(line: ComparedRow) -> np.ndarray:
     """(seeds,), per cent."""
     return np.array([line.acc[seed] for seed in line.row.seeds])
 
 
-def forgetting(line: Line) -> np.ndarray:
+def forgetting(line: ComparedRow) -> np.ndarray:
     """(seeds,), in points of accuracy."""
     return 100.0 * np.array([line.forgetting[seed] for seed in line.row.seeds])
 
@@ -136,10 +136,10 @@ _METHODS = {"cold": "COLD", "cold-oracle": "COLD-ORACLE"}
 _LEAST_SEEDS = 3
 
 
-def as_printed(stored: StoredRuns, method: str, delta: float) -> list[Run]:
+def as_printed(stored: StoredRuns, method: str, delta: float) -> list[Result]:
     """The runs with the paper's settings but for the tolerance: seeds 0, 1, ... as far as they are stored."""
     flags = {"preset": "paper", "dataset": "pmnist", "method": method, "delta": delta}
-    found: list[Run] = []
+    found: list[Result] = []
     for seed in count():
         run = stored.get(build_config(None, {**flags, "seed": seed}).run_id)
         if run is None:

@@ -8,8 +8,8 @@ from itertools import product
 
 import numpy as np
 
-from cold.plots.names import method_name
-from cold.plots.store import Run
+from cold.catalogue import method_title
+from cold.runs import Result
 from paper_checks._contrasts import BOTH, NAMES, Contrast, Shown, trend
 from paper_checks._runs import StoredRuns, acc, acc_on_the_way, diagnostic, per_doubling
 
@@ -30,7 +30,7 @@ def baselines_lead(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     others = [method for method in dict.fromkeys(method for method, _, _ in runs.runs) if method not in BOTH]
     for ours, other in product(BOTH, others):
         lead = runs.each(ours, ours, acc_on_the_way) - runs.each(other, other, acc_on_the_way)
-        yield Contrast(f"{NAMES[ours]} minus {method_name(other)}", lead)
+        yield Contrast(f"{NAMES[ours]} minus {method_title(other)}", lead)
 
 
 @trend(
@@ -43,7 +43,7 @@ def baselines_lead(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
 def nccl_degrades(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     runs = stored.study("baselines", dataset)
 
-    def loss(run: Run) -> float:
+    def loss(run: Result) -> float:
         return run.over_tasks("acc")[0] - acc(run)
 
     nccl = runs.each("nccl", "nccl", loss)
@@ -85,6 +85,6 @@ def _log_gradients(stored: StoredRuns, dataset: str, *, iid: bool, name: str) ->
     return per_doubling(runs.values, runs.over("cold", _log2(name)))
 
 
-def _log2(name: str) -> Callable[[Run], float]:
+def _log2(name: str) -> Callable[[Result], float]:
     measure = diagnostic(name)
     return lambda run: math.log2(measure(run))

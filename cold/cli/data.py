@@ -13,9 +13,10 @@ from rich.table import Table
 
 from coldtheory.ground.errors import ColdError
 
-from ..data.catalogue import DATA_SETS, RECIPES, data_set
+from ..catalogue import BENCHMARKS
+from ..data.cache import cache_folder, data_root
+from ..data.data_sets import DATA_SETS, data_set
 from ..data.fetch import fetch
-from ..data.roots import cache_folder, data_root
 
 app = typer.Typer(help="List the data sets that are there, or fetch one.", no_args_is_help=True)
 
@@ -66,7 +67,8 @@ def fetch_data(
     Example: [bold]cold data fetch mnist --data-root ~/data[/]
     """
     root, console = data_root(data_root_), Console(stderr=True, highlight=False)
-    wanted = list(dict.fromkeys(RECIPES[name].data if name in RECIPES else data_set(name).name for name in names))
+    of_benchmarks = {entry.name: entry.data for entry in BENCHMARKS.values() if entry.data}
+    wanted = list(dict.fromkeys(data_set(of_benchmarks.get(name, name)).name for name in names))
     done = []
     for name in wanted:
         if _entry(name, root)["found"] and not again:
@@ -102,5 +104,5 @@ def _entry(name: str, root: Path) -> dict[str, Any]:
         "classes": counts[2],
         "problem": problem,
         "fetch": f"cold data fetch {name}",
-        "benchmarks": [benchmark for benchmark, recipe in RECIPES.items() if recipe.data == name],
+        "benchmarks": [entry.name for entry in BENCHMARKS.values() if entry.data == name],
     }

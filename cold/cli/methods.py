@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Annotated, Any
 
@@ -11,15 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from coldtheory.paper import Complexity, paper
+from coldtheory.ground.command_line import JsonOption
 
-from ..methods import Method, all_methods, find_method
-from .show import JsonOption
-
-_LETTERS = (
-    "b batch, m replayed samples a step, t past tasks, d weights, C a sample's gradient, M memory, p a sample's size, "
-    "n_c classes, N all samples; k, k', E as the methods' papers name their inner steps"
-)
+from ..catalogue import COST_LETTERS, METHODS, MethodEntry, printed_costs
 
 
 def add_to(app: typer.Typer) -> None:
@@ -29,20 +22,21 @@ def add_to(app: typer.Typer) -> None:
 def methods(
     method: Annotated[list[str] | None, typer.Option(help="Only these; a name, or FILE.py of your own.")] = None,
     measure: Annotated[
-        bool, typer.Option("--measure", help="Also measure time a step, storage and growth with t, in a minute or two.")
+        bool,
+        typer.Option("--measure", help="Also measure time per step, storage and growth with t, in a minute or two."),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List the methods: paper, settings, hyper-parameters, cost a batch and storage beside the paper's table.
+    """List the methods: paper, settings, hyper-parameters, cost per batch and storage beside the paper's table.
 
     Example: [bold]cold methods --method er --method gem --measure[/]
     """
-    chosen = [find_method(name) for name in method] if method else sorted(all_methods(), key=lambda m: m.name)
-    rows = [described(cls) for cls in chosen]
+    names = method or sorted(METHODS)
+    rows = [described(_entry(name)) for name in names]
     if measure:
         from .measure import fisher_speed, measured  # noqa: PLC0415  (the trainer, needed here only)
 
-        for row, name in zip(rows, method or [cls.name for cls in chosen], strict=True):
+        for row, name in zip(rows, names, strict=True):
             row["measured"] = measured(name)
         plain = measured("finetune")["step_ms"][-1]
         speed = fisher_speed()
@@ -55,34 +49,34 @@ def methods(
     if measure:
         _print_measured(console, rows, plain)
         console.print(
-            f"EWC's Fisher on {speed['samples']} samples of MNIST's size: {1e6 * speed['seconds_a_sample']:.0f} us a "
+            f"EWC's Fisher on {speed['samples']} samples of MNIST's size: {1e6 * speed['seconds_a_sample']:.0f} us per "
             f"sample, {speed['ratio']:.0f} times as fast as a loop over samples, largest difference "
             f"{speed['difference']:.1g} of the largest entry"
         )
 
 
-def described(cls: type[Method]) -> dict[str, Any]:
+def described(entry: MethodEntry) -> dict[str, Any]:
     """What a method declares, with the paper's row on it."""
-    printed = printed_row(cls)
+    printed = printed_costs().get(entry.name)
     return {
-        "name": cls.name,
-        "title": cls.title,
-        "paper": cls.paper,
-        "settings": list(cls.settings),
-        "options": {f.name: f.default for f in dataclasses.fields(cls.Options)},
-        "published": {name: dict(settings) for name, settings in cls.published.items()},
-        "cost": cls.cost,
-        "storage": cls.storage,
+        "name": entry.name,
+        "title": entry.title,
+        "paper": entry.paper,
+        "settings": list(entry.settings),
+        "options": entry.defaults(),
+        "published": {name: dict(settings) for name, settings in entry.published.items()},
+        "cost": entry.cost,
+        "storage": entry.storage,
         "printed": None if printed is None else {"operations": printed.operations, "storage": printed.storage},
     }
 
 
-def printed_row(cls: type[Method]) -> Complexity | None:
-    """The method's row of the paper's complexity table; its second row for COLD is COLD-ORACLE."""
-    rows = paper().complexity
-    if cls.title in ("COLD", "COLD-ORACLE"):
-        return [row for row in rows if row.method == "COLD"][cls.title == "COLD-ORACLE"]
-    return next((row for row in rows if row.method == cls.title), None)
+def _entry(name: str) -> MethodEntry:
+    if name in METHODS:
+        return METHODS[name]
+    from ..methods import find_method  # noqa: PLC0415  (torch: only for a method of the user's own)
+
+    return find_method(name).as_entry()
 
 
 def _print_rules(console: Console, rows: list[dict[str, Any]]) -> None:
@@ -97,20 +91,20 @@ def _print_rules(console: Console, rows: list[dict[str, Any]]) -> None:
 
 def _print_costs(console: Console, rows: list[dict[str, Any]]) -> None:
     table = Table(box=None, pad_edge=False)
-    for column in ("method", "a batch", "the paper prints", "storage", "the paper prints"):
+    for column in ("method", "per batch", "the paper prints", "storage", "the paper prints"):
         table.add_column(column)
     for row in rows:
         printed = row["printed"] or {"operations": "-", "storage": "-"}
         table.add_row(row["name"], row["cost"], printed["operations"], row["storage"], printed["storage"])
     console.print(table)
-    console.print(f"[dim]{_LETTERS}[/]")
+    console.print(f"[dim]{COST_LETTERS}[/]")
 
 
 def _print_measured(console: Console, rows: list[dict[str, Any]], plain: float) -> None:
     table = Table(box=None, pad_edge=False)
     names = (
         "method",
-        "ms a step, task 2",
+        "ms per step, task 2",
         "last task",
         "growth",
         "x fine-tune",

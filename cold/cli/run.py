@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -17,14 +17,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from coldtheory.ground.command_line import named_value
 from coldtheory.ground.errors import ColdError
 
+from ..catalogue import BENCHMARK_NAMES
 from ..checkpoint import checkpoints, remove_checkpoints
 from ..config import RunConfig
 from ..distributed import joined
-from ..lock import only_writer
-from ..loggers import tensorboard_logger
 from ..presets import build_config
 from ..record import Progress as Place
-from ..results import RESULT, read_result
+from ..record import tensorboard_logger
+from ..runs import RESULT, Result, check_same_run, find_runs, only_writer
 from ..trainer import Stopped, Trainer
 from .show import print_result
 
@@ -40,53 +40,66 @@ def add_to(app: typer.Typer) -> None:
 
 
 def run(
-    dataset: Annotated[
-        Text,
-        typer.Option(
-            help="pmnist, split-mnist, split-cifar10, split-cifar100, split-tinyimagenet, synthetic, folder:PATH."
-        ),
+    dataset: Annotated[Text, typer.Option(help=f"Benchmark: {', '.join(BENCHMARK_NAMES)}.")] = None,
+    method: Annotated[
+        Text, typer.Option(help="Method: cold, cold-oracle, finetune, er, ...; cold methods lists all.")
     ] = None,
-    method: Annotated[Text, typer.Option(help="cold, cold-oracle, finetune, er, ...")] = None,
     preset: Annotated[
-        Text, typer.Option(help="paper: the settings of the paper's tables for dataset, method, memory.")
+        Text, typer.Option(help="Named settings; paper: those of the paper's tables for dataset, method and memory.")
     ] = None,
     config: Annotated[Path | None, typer.Option(help="Settings from a TOML file; flags override it.")] = None,
     tasks: Annotated[Whole, typer.Option(help="Number of tasks.")] = None,
-    epochs: Annotated[Whole, typer.Option(help="Epochs a task.")] = None,
-    online: Annotated[bool, typer.Option("--online", help="One epoch a task.")] = False,
+    epochs: Annotated[Whole, typer.Option(help="Epochs per task.")] = None,
+    online: Annotated[bool, typer.Option("--online", help="One epoch per task.")] = False,
     memory: Annotated[Whole, typer.Option(help="M: samples in the memory, of all tasks together.")] = None,
     memory_batch: Annotated[
-        Whole, typer.Option(help="Memory samples a step: of each past task, or (mixed) in all.")
+        Whole, typer.Option(help="Memory samples per step: of each past task, or (mixed) in all.")
     ] = None,
-    memory_policy: Annotated[Text, typer.Option(help="uniform: floor(M/T) a task; or reservoir.")] = None,
-    replay: Annotated[Text, typer.Option(help="per-task or mixed.")] = None,
+    memory_policy: Annotated[
+        Text, typer.Option(help="How the memory is filled. uniform: floor(M/T) samples per task; or reservoir.")
+    ] = None,
+    replay: Annotated[
+        Text,
+        typer.Option(
+            help="What a step draws from the memory: samples of each past task (per-task), or of all together (mixed)."
+        ),
+    ] = None,
     V: Annotated[Number, typer.Option("--V", help="Weight of the present task.")] = None,
     delta: Annotated[Number, typer.Option(help="Tolerance of the queues.")] = None,
     queue_update: Annotated[Text, typer.Option(help="When queues move: step, epoch or task.")] = None,
     weights: Annotated[Text, typer.Option(help="Queue weights: sum (main text) or mean (appendix).")] = None,
     oracle: Annotated[Text, typer.Option(help="cold-oracle's candidates: exact, window:N or streaming.")] = None,
-    idle: Annotated[Text, typer.Option(help="Samples with an empty queue: auto, skip (no graph) or joint.")] = None,
+    idle: Annotated[
+        Text, typer.Option(help="Memory samples of tasks with an empty queue: auto, skip (no backward pass) or joint.")
+    ] = None,
     reference_passes: Annotated[
         Whole, typer.Option(help="Passes over the memory for reference losses (BatchNorm).")
     ] = None,
     lr: Annotated[Number, typer.Option(help="Learning rate.")] = None,
-    optimizer: Annotated[Text, typer.Option(help="adam or sgdm.")] = None,
-    momentum: Annotated[Number, typer.Option(help="Of sgdm.")] = None,
-    weight_decay: Annotated[Number, typer.Option(help="Of the optimiser.")] = None,
+    optimizer: Annotated[Text, typer.Option(help="Optimiser: adam or sgdm.")] = None,
+    momentum: Annotated[Number, typer.Option(help="Momentum of sgdm.")] = None,
+    weight_decay: Annotated[Number, typer.Option(help="Weight decay of the optimiser.")] = None,
     reset_optimizer: Annotated[Switch, typer.Option("--reset-optimizer", help="A new optimiser for each task.")] = None,
-    batch_size: Annotated[Whole, typer.Option(help="Samples of the present task a step.")] = None,
-    model: Annotated[Text, typer.Option(help="mlp-256, mlp-256-256, resnet18, conv; default: the paper's.")] = None,
+    batch_size: Annotated[Whole, typer.Option(help="Samples of the present task per step.")] = None,
+    model: Annotated[
+        Text, typer.Option(help="Network: mlp-256, mlp-256-256, resnet18 or conv; by default the paper's.")
+    ] = None,
     width: Annotated[Whole, typer.Option(help="Channels of resnet18's first stage: 64, slim 20, reduced 8.")] = None,
-    limit_train: Annotated[Whole, typer.Option(help="Training samples a task.")] = None,
-    limit_test: Annotated[Whole, typer.Option(help="Test samples a task.")] = None,
+    limit_train: Annotated[Whole, typer.Option(help="Training samples per task.")] = None,
+    limit_test: Annotated[Whole, typer.Option(help="Test samples per task.")] = None,
     validation: Annotated[Number, typer.Option(help="Share of the training data held out.")] = None,
-    evaluate_on: Annotated[Text, typer.Option(help="test or validation.")] = None,
+    evaluate_on: Annotated[Text, typer.Option(help="Part of the data for accuracies: test or validation.")] = None,
     iid: Annotated[Switch, typer.Option("--iid", help="The near-IID split.")] = None,
-    augment: Annotated[Switch, typer.Option("--augment/--no-augment", help="Crop and flip.")] = None,
+    augment: Annotated[
+        Switch,
+        typer.Option("--augment/--no-augment", help="Whether training images are cropped and flipped at random."),
+    ] = None,
     option: Annotated[
         list[str] | None, typer.Option("--option", help="NAME=VALUE, a hyper-parameter of the method.")
     ] = None,
-    data_option: Annotated[list[str] | None, typer.Option("--data-option", help="NAME=VALUE, of the data set.")] = None,
+    data_option: Annotated[
+        list[str] | None, typer.Option("--data-option", help="NAME=VALUE, an option of the data set.")
+    ] = None,
     diagnostics: Annotated[
         Switch,
         typer.Option(
@@ -94,16 +107,16 @@ def run(
         ),
     ] = None,
     profile: Annotated[Text, typer.Option(help="A name for a reduced setting, kept with the result.")] = None,
-    seed: Annotated[Whole, typer.Option(help="Of tasks, weights, order, memory and draws.")] = None,
-    device: Annotated[Text, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = None,
+    seed: Annotated[Whole, typer.Option(help="Seed of tasks, weights, order, memory and draws.")] = None,
+    device: Annotated[Text, typer.Option(help="Device: auto, cpu, cuda, cuda:1, ...")] = None,
     threads: Annotated[Whole, typer.Option(help="CPU threads of torch.")] = None,
     amp: Annotated[Text, typer.Option(help="Mixed precision: off, bf16 or fp16.")] = None,
     channels_last: Annotated[Switch, typer.Option("--channels-last", help="Memory format for convolutions.")] = None,
     compile: Annotated[Switch, typer.Option("--compile", help="torch.compile the backbone.")] = None,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the data; default: COLD_DATA.")] = None,
+    data_root: Annotated[Path | None, typer.Option(help="Folder of the data; by default COLD_DATA.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of runs.")] = OUT,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the last checkpoint of the same settings.")
+        bool, typer.Option("--resume", help="Go on from the last checkpoint of the same settings and data.")
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over, whatever is there.")] = False,
     checkpoint_every: Annotated[float, typer.Option(help="Minutes between checkpoints inside a task.")] = 10.0,
@@ -161,16 +174,20 @@ def run(
     if as_json:
         typer.echo(json.dumps(result.as_json()))
     else:
-        print_result(result, trainer.folder)
+        print_result(result)
 
 
-def _run(trainer: Trainer, folder: Path, *, resume: bool, fresh: bool) -> Any:
-    finished, begun = (folder / RESULT).exists(), bool(checkpoints(folder))
+def _run(trainer: Trainer, folder: Path, *, resume: bool, fresh: bool) -> Result:
+    begun, found = bool(checkpoints(folder)), find_runs(folder)
+    finished = found.get(folder.name)
     if fresh:
         remove_checkpoints(folder)
         (folder / RESULT).unlink(missing_ok=True)
-    elif finished and resume:
-        return read_result(folder)
+    elif finished is not None and resume:
+        trainer.check_data(f"the finished run in {folder}", finished.data)
+        return check_same_run(finished, trainer.config)
+    elif found.problems:
+        raise ColdError(f"{found.problems[0]} with --fresh")
     elif finished or (begun and not resume):
         what = "is finished" if finished else "was begun"
         raise ColdError(f"this run {what} in {folder}; use --resume to {'see it' if finished else 'go on'}, or --fresh")

@@ -14,15 +14,13 @@ from rich.console import Console
 from coldtheory.ground.command_line import seeds_of, words_of
 from coldtheory.ground.errors import ColdError, unknown_name
 
-from ..tables import records, words
-from ..tables.formats import FORMATS
-from ..tables.make import PRINTED, Made, make, names, sheets, terms_of
+from ..runs import default_roots
+from ..tables import footnotes
+from ..tables.formats import FORMATS, data_of_runs, data_of_sheets, show
+from ..tables.make import PRINTED, FilledTable, fill_table, make, names, sheets, terms_of
 from ..tables.printed import complexity, hyperparameters
 from ..tables.sheet import Sheet
-from ..tables.source import using
-from ..tables.stored import ROOTS
-from ..tables.terminal import show
-from ..tables.terms import KINDS, Terms
+from ..tables.terms import KINDS, Terms, using
 
 _SHOWN = ("terminal", *FORMATS, "json")
 
@@ -39,16 +37,17 @@ def table(
     rows: Annotated[str | None, typer.Option(help="Only these rows, by commas: er,cold; default: all.")] = None,
     seeds: Annotated[str | None, typer.Option(help="Other seeds than the table's: 0,1,2 or 0-8.")] = None,
     runs: Annotated[
-        list[Path] | None, typer.Option(help="Folders with runs, at any depth; default: runs and results/runs.")
+        list[Path] | None,
+        typer.Option(help="Folders with runs, at any depth; default: runs, results/runs and those of the package."),
     ] = None,
     form: Annotated[str, typer.Option("--format", help=f"{', '.join(_SHOWN)}.")] = "terminal",
     missing: Annotated[
-        bool, typer.Option("--missing", help="Print only the commands of missing runs, one a line.")
+        bool, typer.Option("--missing", help="Print only the commands of missing runs, one per line.")
     ] = False,
     run: Annotated[
         bool, typer.Option("--run", help="Make the missing runs first; the same call again goes on.")
     ] = False,
-    jobs: Annotated[int, typer.Option(help="With --run: runs at a time; -1: one a core.")] = 1,
+    jobs: Annotated[int, typer.Option(help="With --run: runs at a time; -1: one per core.")] = 1,
     engine: Annotated[
         str, typer.Option(help="With --run: serial, loky, dask or slurm; default: loky from two jobs on.")
     ] = "",
@@ -81,12 +80,12 @@ def table(
             if run or missing or rows or seeds:
                 raise ColdError(f"{name} needs no runs; leave out --run, --missing, --rows and --seeds")
             found = [complexity(call, measured)] if name == "complexity" else hyperparameters(call)
-            _print(form, found, records.of_sheets(name, found))
+            _print(form, found, data_of_sheets(name, found))
             return
         keys = None if rows is None else words_of(rows)
         numbers = None if seeds is None else seeds_of(seeds)
         wanted = terms_of(name, kind, out, rows=keys, seeds=numbers)
-        roots = [*(runs or ROOTS), *([out] if out is not None else [])]
+        roots = [*(runs or default_roots()), *([out] if out is not None else [])]
         failed: dict[str, str] = {}
         if run:
             made, failed = _fill(name, wanted, roots, Place(jobs, engine, data_root, retry_failed))
@@ -95,7 +94,7 @@ def table(
         if missing:
             _print_missing(made)
         else:
-            _print(form, sheets(made, call), records.of_runs(made), made)
+            _print(form, sheets(made, call), data_of_runs(made), made)
     if failed:
         raise typer.Exit(1)
 
@@ -110,9 +109,8 @@ class Place:
     retry_failed: bool
 
 
-def _fill(name: str, terms: tuple[Terms, ...], roots: list[Path], place: Place) -> tuple[Made, dict[str, str]]:
+def _fill(name: str, terms: tuple[Terms, ...], roots: list[Path], place: Place) -> tuple[FilledTable, dict[str, str]]:
     from ..grid import Engine, Event  # noqa: PLC0415  (only where runs are made)
-    from ..tables.filling import fill_table  # noqa: PLC0415
 
     def tell(event: Event) -> None:
         why = f": {event.error}" if event.error else ""
@@ -130,22 +128,22 @@ def _fill(name: str, terms: tuple[Terms, ...], roots: list[Path], place: Place) 
         raise typer.Exit(130) from None
 
 
-def _print_missing(made: Made) -> None:
-    for line in words.commands(made.comparisons, made.shelf):
+def _print_missing(made: FilledTable) -> None:
+    for line in footnotes.commands(made.comparisons, made.stored):
         typer.echo(line)
-    later = words.to_come(made.comparisons)
+    later = footnotes.to_come(made.comparisons)
     if later:
         print(f"{later} more can be named when the tuning runs among these are there", file=sys.stderr)
 
 
-def _print(form: str, found: list[Sheet], data: dict[str, Any], made: Made | None = None) -> None:
+def _print(form: str, found: list[Sheet], data: dict[str, Any], made: FilledTable | None = None) -> None:
     if form == "json":
         typer.echo(json.dumps(data))
     elif form == "terminal":
         console = Console(highlight=False)
         for sheet in found:
             show(console, sheet)
-        if made is not None and (later := words.to_come(made.comparisons)):
+        if made is not None and (later := footnotes.to_come(made.comparisons)):
             console.print(f"{later} more runs can be named when tuning is done")
     else:
         typer.echo("\n".join(FORMATS[form](sheet) for sheet in found), nl=False)

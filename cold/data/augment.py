@@ -14,7 +14,7 @@ from torch.nn import functional
 class Transform:
     """Normalises a batch and, when given a generator, augments it.
 
-    uint8 images become (x / 255 - mean) / std, a mean and a std a channel; floats are taken as they
+    uint8 images become (x / 255 - mean) / std, one mean and one std per channel; floats are taken as they
     are unless `mean` is set, then (x - mean) / std. With a generator, and only then, every image is cropped
     at random after `padding` black pixels on each side, and mirrored with probability 1/2 if `flip`.
     """

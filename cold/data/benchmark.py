@@ -56,9 +56,11 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Benchmark:
-    """A sequence of tasks. `scenario`: "task" = a head a task; "domain" = one head for all.
+    """A sequence of tasks. `scenario`: "task" = one head per task; "domain" = one head for all tasks.
 
     `source` says which stored data it was made from (a file name), for the provenance of a run.
+    `fingerprint` stands for the content of that data, before seed, limits and split options choose from it (see
+    `cold.data.images.fingerprint`); empty where a benchmark was put together by hand.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Benchmark:
     scenario: Scenario
     transform: Transform
     source: str = ""
+    fingerprint: str = ""
 
     def __len__(self) -> int:
         return len(self.tasks)

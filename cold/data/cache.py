@@ -1,8 +1,9 @@
-"""Decoded images on disk: what took a minute to decode is read in a second the next time.
+"""Where data are on this machine: the data root, and a cache of decoded images.
 
-One safetensors file a source, uncompressed, with a checksum and its provenance in the head. It is written in one
-move; a damaged one is made anew. It is keyed by name, size and time of the source, so that a changed source is
-decoded again.
+What took a minute to decode is read in a second the next time. There is one safetensors file per source, uncompressed,
+with a checksum and its provenance in the head. It is written in one move; a damaged one is made anew. Its name depends
+on the name, the size and the time of the source, so that a changed source is decoded again. The checksum, which every
+start compares with what it has read, also yields the fingerprint of the images: a later run gets it for nothing.
 """
 
 from __future__ import annotations
@@ -10,24 +11,45 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-import torch
 from filelock import FileLock
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 
 from coldtheory.ground.provenance import provenance
 
-from .images import Images
-from .roots import cache_folder
+from .images import Images, as_tensor, checksum_of, fingerprint
 
 FORMAT = "cold-images/1"
 _PARTS = ("train_x", "train_y", "test_x", "test_y")
+
+
+def data_root(given: Path | None = None) -> Path:
+    """`--data-root`, else the environment variable COLD_DATA, else a folder of the user's cache."""
+    if given is not None:
+        return Path(given).expanduser()
+    named = os.environ.get("COLD_DATA")
+    return Path(named).expanduser() if named else _user_cache() / "data"
+
+
+def cache_folder() -> Path:
+    """Where decoded images are kept: COLD_CACHE, else a folder of the user's cache. The data root may be read-only."""
+    named = os.environ.get("COLD_CACHE")
+    return Path(named).expanduser() if named else _user_cache() / "decoded"
+
+
+def _user_cache() -> Path:
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA")
+        return (Path(base) if base else Path.home() / "AppData" / "Local") / "cold"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "cold"
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "cold"
 
 
 class CacheWarning(UserWarning):
@@ -53,7 +75,7 @@ def cached(source: Path, make: Callable[[], Images], *, settings: str = "") -> I
 def cached_counts(source: Path, settings: str = "") -> tuple[int, int, int] | None:
     """Training images, test images and classes of a source that is in the cache, from the head of the file."""
     try:
-        with safe_open(cache_path(source, settings), framework="pt") as file:
+        with safe_open(cache_path(source, settings), framework="np") as file:
             counts = [int(file.get_slice(part).get_shape()[0]) for part in ("train_y", "test_y")]
             return counts[0], counts[1], len(json.loads(file.metadata()["classes"]))
     except (OSError, SafetensorError, KeyError, ValueError):
@@ -81,25 +103,29 @@ def _load(path: Path) -> Images | None:
         with safe_open(path, framework="pt") as file:
             head = file.metadata()
             tensors = {part: file.get_tensor(part) for part in _PARTS}
-        if head["format"] != FORMAT or head["sha256"] != _checksum(tensors):
+        arrays = [tensors[part] for part in _PARTS]
+        if head["format"] != FORMAT or head["sha256"] != checksum_of(arrays):
             return None
         y = {part: tensors[part].numpy() for part in ("train_y", "test_y")}
         classes = tuple(json.loads(head["classes"]))
+        known = fingerprint(arrays, classes=len(classes), checksum=head["sha256"])
     except (OSError, SafetensorError, KeyError, TypeError, ValueError):
         return None
-    return Images(tensors["train_x"], y["train_y"], tensors["test_x"], y["test_y"], classes, head["source"])
+    return Images(tensors["train_x"], y["train_y"], tensors["test_x"], y["test_y"], classes, head["source"], known)
 
 
 def _save(path: Path, images: Images) -> None:
+    from safetensors.torch import save_file  # noqa: PLC0415  (torch, only where images are read)
+
     tensors = {
         "train_x": images.train_x.contiguous(),
-        "train_y": torch.from_numpy(images.train_y),
+        "train_y": as_tensor(images.train_y),
         "test_x": images.test_x.contiguous(),
-        "test_y": torch.from_numpy(images.test_y),
+        "test_y": as_tensor(images.test_y),
     }
     head = {
         "format": FORMAT,
-        "sha256": _checksum(tensors),
+        "sha256": checksum_of([tensors[part] for part in _PARTS]),
         "classes": json.dumps(images.classes),
         "source": images.source,
         "provenance": json.dumps(provenance()),
@@ -118,10 +144,3 @@ def _save(path: Path, images: Images) -> None:
     except OSError as error:
         os.unlink(scratch)
         warnings.warn(f"cannot keep decoded images in {path.parent}: {error.strerror or error}", CacheWarning, 3)
-
-
-def _checksum(tensors: dict[str, torch.Tensor]) -> str:
-    total = hashlib.sha256()
-    for part in _PARTS:
-        total.update(np.ascontiguousarray(tensors[part].numpy()).data)
-    return total.hexdigest()

@@ -24,9 +24,9 @@ from typing import IO, Protocol
 
 from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.ground.files import write_atomically
+from coldtheory.ground.terminal import progress_bar
 
 from . import archive
-from .progress import progress_bar
 
 _CHUNK = 1 << 18
 _TIMEOUT = 30.0  # seconds without an answer

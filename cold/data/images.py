@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from coldtheory.ground.errors import ColdError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """`train_x`, `test_x`: uint8 (N, C, H, W); `train_y`, `test_y`: int64 (N,), numbers of `classes`."""
+    """`train_x`, `test_x`: uint8 (N, C, H, W); `train_y`, `test_y`: int64 (N,), numbers of `classes`.
+
+    `known` is the fingerprint where it is known without a look at the arrays.
+    """
 
     train_x: Tensor
     train_y: IntArray
@@ -23,6 +32,7 @@ class Images:
     test_y: IntArray
     classes: tuple[str, ...]
     source: str
+    known: str | None = None
 
     def __post_init__(self) -> None:
         for part, x, y in (("training", self.train_x, self.train_y), ("test", self.test_x, self.test_y)):
@@ -35,8 +45,16 @@ class Images:
                     f"0..{len(self.classes) - 1}; the file is damaged or not this data set, fetch it again"
                 )
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """The short name of exactly these images, labels and number of classes; see `fingerprint`."""
+        arrays = (self.train_x, self.train_y, self.test_x, self.test_y)
+        return self.known or fingerprint(arrays, classes=len(self.classes))
+
     def channel_statistics(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Mean and standard deviation of each channel of the training images, in units of 255; exact."""
+        import torch  # noqa: PLC0415  (see `as_tensor`)
+
         values = torch.arange(256, dtype=torch.float64) / 255
         means, stds = [], []
         for channel in range(self.train_x.shape[1]):
@@ -46,3 +64,48 @@ class Images:
             means.append(mean)
             stds.append(max(float(share @ (values - mean) ** 2) ** 0.5, 1e-3))  # an empty channel stays finite
         return tuple(means), tuple(stds)
+
+
+def as_tensor(array: np.ndarray) -> Tensor:
+    """The same memory as a tensor. Torch is loaded only here: what is in the data folder can be listed without it."""
+    import torch  # noqa: PLC0415
+
+    return torch.from_numpy(array)
+
+
+def fingerprint(
+    arrays: Sequence[Tensor | np.ndarray], *, classes: int | None = None, checksum: str | None = None
+) -> str:
+    """16 hexadecimal digits that stand for the type, the shape and every value of the arrays, in this order.
+
+    They are the same on every machine and for every way in which the same images came to be in memory (packed or
+    unpacked, from one mirror or another, from the cache or freshly decoded). Encoded images count as they were decoded:
+    a decoder that rounds otherwise makes other images. Paths, file names and class names do not enter, nor do settings
+    of a run: its seed, its limits, its split. `checksum` is that of the same arrays, where it is known already.
+
+    >>> import torch
+    >>> fingerprint([np.array([1, 2])]) == fingerprint([torch.tensor([1, 2])])
+    True
+    >>> fingerprint([np.array([1, 2])]) == fingerprint([np.array([[1, 2]])])
+    False
+    """
+    form = [(_plain(array).dtype.name, list(array.shape)) for array in arrays]
+    return short_digest([form, classes, checksum or checksum_of(arrays)])
+
+
+def short_digest(content: Any) -> str:
+    """16 hexadecimal digits of anything that JSON can hold."""
+    return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
+
+
+def checksum_of(arrays: Sequence[Tensor | np.ndarray]) -> str:
+    """SHA-256 of the values of the arrays, one after the other."""
+    total = hashlib.sha256()
+    for array in arrays:
+        plain = _plain(array)
+        total.update(np.ascontiguousarray(plain, dtype=plain.dtype.newbyteorder("<")).data)
+    return total.hexdigest()
+
+
+def _plain(array: Tensor | np.ndarray) -> np.ndarray:
+    return array if isinstance(array, np.ndarray) else array.numpy(force=True)

@@ -10,12 +10,14 @@ from typing import Any, get_args
 
 from coldtheory.ground.errors import ColdError, unknown_name
 
-from . import folder, synthetic
+from ..catalogue import BENCHMARK_NAMES, BENCHMARKS, Pixels, even_split
+from . import synthetic
 from .augment import Transform
 from .benchmark import Benchmark
-from .catalogue import BENCHMARKS, DATA_SETS, RECIPES, Pixels
+from .cache import data_root
+from .data_sets import DATA_SETS
+from .encoded import read_folder
 from .images import Images
-from .roots import data_root
 from .splits import Heads, Order, Sizes, permuted_benchmark, split_benchmark
 
 
@@ -38,14 +40,14 @@ def load_benchmark(
     """A benchmark, with all its images in memory as bytes.
 
     `name`         pmnist, split-mnist, split-cifar10, split-cifar100, split-tinyimagenet, synthetic, or folder:PATH.
-    `root`         the data root (see `roots.data_root`).
+    `root`         the data root (see `cold.data.cache.data_root`).
     `tasks`        any divisor of the number of classes for a split, any number for a permuted benchmark.
     `seed`         of permutations, class order, limits and parts. The same tasks come out for every method.
-    `limit_train`, `limit_test`   images a task, spread evenly over its classes.
+    `limit_train`, `limit_test`   images per task, spread evenly over its classes.
     `validation`   share of each task's (limited) training part that is held out, stratified and disjoint.
     `iid`          the near-IID counterpart: the same images and labels, dealt to the tasks at random.
     `order`        of classes in a split: natural, or shuffled by the seed.
-    `heads`        of a split: one a task, or shared.
+    `heads`        of a split: one per task, or one that all tasks share.
     `augment`      False: no crop and flip; None: as is usual for the data.
     `pixels`       standard: mean 0, s.d. 1 by the data's statistics; unit: between 0 and 1. The paper does not say.
                    None: unit for pmnist, where validation data prefer it, else standard.
@@ -64,21 +66,21 @@ def load_benchmark(
         _check_options(name, options, synthetic.make, extra=("permuted",))
         images = synthetic.make(seed, **options)
         transform = _measured(images, bool(augment))
-        default = 5 if permuted else default_tasks(len(images.classes))
+        default = BENCHMARKS[name].tasks if permuted else even_split(len(images.classes))
     elif name.startswith("folder:"):
-        _check_options(name, options, folder.read)
-        images = folder.read(Path(name.removeprefix("folder:")).expanduser(), **options)
+        _check_options(name, options, read_folder)
+        images = read_folder(Path(name.removeprefix("folder:")).expanduser(), **options)
         transform = _measured(images, augment is not False)
-        name, default = f"folder:{images.source}", default_tasks(len(images.classes))
-    elif name in RECIPES:
-        recipe = RECIPES[name]
+        name, default = f"folder:{images.source}", even_split(len(images.classes))
+    elif name in BENCHMARKS:
+        entry = BENCHMARKS[name]
         _check_options(name, options, None)
-        data = DATA_SETS[recipe.data]
+        data = DATA_SETS[entry.data]
         transform = data.transform(augment)
         images = data.load(data_root(root))
-        permuted, default, pixels = recipe.kind == "permuted", recipe.tasks, pixels or recipe.pixels
+        permuted, default, pixels = entry.kind == "permuted", entry.tasks, pixels or entry.pixels
     else:
-        raise unknown_name("benchmark", name, BENCHMARKS)
+        raise unknown_name("benchmark", name, BENCHMARK_NAMES)
     if pixels is not None and pixels not in get_args(Pixels):
         raise unknown_name("pixels", pixels, get_args(Pixels))
     if pixels == "unit":
@@ -91,15 +93,6 @@ def load_benchmark(
     return split_benchmark(
         name, images, transform, tasks=count, seed=seed, sizes=sizes, iid=iid, order=order, heads=heads
     )
-
-
-def default_tasks(classes: int) -> int:
-    """As many tasks as there can be with the same number, at least two, of classes in each.
-
-    >>> [default_tasks(classes) for classes in (10, 9, 7)]
-    [5, 3, 1]
-    """
-    return next(classes // width for width in range(2, classes + 1) if classes % width == 0) if classes > 1 else 1
 
 
 def _measured(images: Images, augment: bool) -> Transform:

@@ -13,6 +13,7 @@ from coldtheory.ground.errors import ColdError, unknown_name
 
 from .augment import Transform
 from .benchmark import Benchmark, Part, Scenario, Task
+from .images import fingerprint
 
 
 def from_tensors(
@@ -58,7 +59,16 @@ def from_tensors(
         made.append(Task(title, head, parts[0], parts[1], None, tuple(str(int(label)) for label in labels)))
         widths.append(len(labels))
     head_widths = tuple(widths) if scenario == "task" else (shared,)
-    return Benchmark(name, tuple(made), head_widths, tuple(shape), scenario, transform or Transform(), "own tensors")
+    return Benchmark(
+        name,
+        tuple(made),
+        head_widths,
+        tuple(shape),
+        scenario,
+        transform or Transform(),
+        source="own tensors",
+        fingerprint=fingerprint([array for task in given for array in task]),
+    )
 
 
 def _part(x: Tensor, y: Tensor) -> Part:

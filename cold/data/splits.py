@@ -9,7 +9,7 @@
 `permuted`    P-X: all tasks have all images and labels, and one head; task t permutes the pixels. Every task
               is permuted, the first one too. Near-IID: one permutation for all, and disjoint parts of the data.
 
-With a head a task, the loss of task t does not depend on the other heads, so that even equal data give losses
+With one head per task, the loss of task t does not depend on the other heads, so that even equal data give losses
 that differ as functions of all weights. `heads="shared"` gives one head to all tasks (labels as before), where a
 near-IID split has small task variation in the sense of the theory too.
 
@@ -28,10 +28,10 @@ from torch import Tensor
 
 from coldtheory.ground.errors import ColdError, unknown_name
 
+from ..streams import stream
 from .augment import Transform
 from .benchmark import Benchmark, Part, Task
 from .images import Images, IntArray
-from .streams import stream
 
 Heads = Literal["task", "shared"]
 Order = Literal["natural", "shuffled"]
@@ -49,7 +49,7 @@ class Sizes:
         for name in ("limit_train", "limit_test"):
             limit = getattr(self, name)
             if limit is not None and limit < 1:
-                raise ColdError(f"{name} must be at least 1 image a task, got {limit}")
+                raise ColdError(f"{name} must be at least 1 image per task, got {limit}")
         if not 0.0 <= self.validation < 1.0:
             raise ColdError(f"validation is a share of the training part, from 0 to below 1, got {self.validation}")
 
@@ -92,7 +92,8 @@ def split_benchmark(
         made.append(Task(f"task {t + 1}", head, *parts, classes=named[t]))
     widths = (width,) * (tasks if heads == "task" else 1)
     scenario: Literal["task", "domain"] = "task" if heads == "task" else "domain"
-    return Benchmark(name, tuple(made), widths, tuple(images.train_x.shape[1:]), scenario, transform, images.source)
+    shape = tuple(images.train_x.shape[1:])
+    return Benchmark(name, tuple(made), widths, shape, scenario, transform, images.source, images.fingerprint)
 
 
 def permuted_benchmark(
@@ -125,7 +126,8 @@ def permuted_benchmark(
                 classes=images.classes,
             )
         )
-    return Benchmark(name, tuple(made), (len(label),), shape, "domain", transform, images.source)
+    widths = (len(label),)
+    return Benchmark(name, tuple(made), widths, shape, "domain", transform, images.source, images.fingerprint)
 
 
 def pixel_permutation(name: str, seed: int, task: int, pixels: int) -> Tensor:
@@ -134,7 +136,7 @@ def pixel_permutation(name: str, seed: int, task: int, pixels: int) -> Tensor:
 
 
 def check_divisor(tasks: int, classes: int, name: str) -> int:
-    """Classes a task, if they come out even."""
+    """The number of classes per task; raises if the tasks cannot all have the same number."""
     if tasks < 1 or classes % tasks:
         divisors = [d for d in range(1, classes + 1) if classes % d == 0]
         raise ColdError(
@@ -192,7 +194,7 @@ def _limited(rows: IntArray, y: IntArray, limit: int | None, rng: np.random.Gene
 def balanced_order(y: IntArray | Sequence[int], rng: np.random.Generator) -> IntArray:
     """A random order of which every beginning has its classes in the proportions of the whole, to within rounding.
 
-    The k-th of a class of size n stands at (k + u) / n of the way, with one random u a class.
+    The k-th of a class of size n stands at (k + u) / n of the way, with one random u per class.
     """
     y = np.asarray(y)
     shuffled = rng.permutation(len(y))

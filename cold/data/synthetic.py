@@ -1,4 +1,4 @@
-"""Images made on the fly: a smooth random pattern a class, shifted and under noise. Needs no download."""
+"""Images made on the fly: one smooth random pattern per class, shifted and under noise. Nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from torch.nn import functional
 
 from coldtheory.ground.errors import ColdError
 
-from .images import Images
-from .streams import stream
+from ..streams import stream
+from .images import Images, short_digest
 
-_PATCH = 4  # pixels a side over which a pattern is about constant
+_PATCH = 4  # pixels per side over which a pattern is about constant
 _SHIFT = 2  # pixels by which an image may be moved, each way
+_VERSION = 1  # of what is drawn from a seed; a change of it changes the fingerprint of all synthetic data
 
 
 def make(
@@ -29,12 +30,14 @@ def make(
     """`classes` kinds of images of the given shape (C, H, W).
 
     A class is a smooth pattern of unit standard deviation; an image is the pattern, moved by up to two pixels around
-    the edges, plus noise of standard deviation `noise` a pixel. The patterns depend on (seed, shape, classes)
+    the edges, plus noise of standard deviation `noise` per pixel. The patterns depend on (seed, shape, classes)
     alone, so that more images are more images of the same kinds.
+
+    The fingerprint is that of the options: the seed is a setting of the run, and rounding may differ by machine.
     """
     if len(shape) != 3 or min(shape) < 1 or min(classes, train_per_class, test_per_class) < 1:
         raise ColdError(
-            f"synthetic images need a shape (channels, height, width) and at least 1 class and image a class, got "
+            f"synthetic images need a shape (channels, height, width) and at least 1 class and 1 image per class, got "
             f"shape {tuple(shape)}, {classes} classes, {train_per_class} training and {test_per_class} test images"
         )
     if not math.isfinite(noise) or noise < 0:
@@ -46,7 +49,9 @@ def make(
     ]
     (train_x, train_y), (test_x, test_y) = parts
     names = tuple(f"kind {c}" for c in range(classes))
-    return Images(train_x, train_y, test_x, test_y, names, "synthetic")
+    options = [list(shape), classes, train_per_class, test_per_class, float(noise)]
+    known = short_digest(["synthetic", _VERSION, *options])
+    return Images(train_x, train_y, test_x, test_y, names, "synthetic", known)
 
 
 def _patterns(seed: int, classes: int, shape: tuple[int, int, int]) -> np.ndarray:

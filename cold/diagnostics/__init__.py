@@ -27,8 +27,7 @@ In `arrays.npz`, with the prefix `diag_`: the per-task lists; hat (T+1, T), hatP
 products (T, T), <grad Phi_t, grad hatPhi_k>(x_{t-1}); along (T, points) and along_at (T, points), steps of the task.
 """
 
-from .curvature import extreme_curvatures
-from .derivatives import Loss, Sampled, gradient, value
+from .derivatives import Loss, Sampled, extreme_curvatures, gradient, value
 from .measures import Measures
 from .recorder import Recorder, Trace
 from .watch import Watch

@@ -22,7 +22,7 @@ class Setting:
     V: float
     delta: float
     eta: float
-    steps: int  #: J, gradient steps a task
+    steps: int  #: J, gradient steps per task
     weights: str  #: "mean" or "sum"
     reference: str  #: "previous" (Case 1) or "best" (Case 2)
     has_queues: bool = True

@@ -10,15 +10,14 @@ from torch import Tensor
 
 from coldtheory.vocabulary import OLD_TRACE, with_present_names
 
-from .curvature import extreme_curvatures
-from .derivatives import Loss, gradient, value
+from .derivatives import Loss, extreme_curvatures, gradient, value
 
 Row = list[float]
 
 
 @dataclass
 class Trace:
-    """What was measured so far; one entry a task, rows over past tasks. Plain lists: a checkpoint holds them."""
+    """What was measured so far; one entry per task, rows over past tasks. Plain lists: a checkpoint holds them."""
 
     phi_before: Row = field(default_factory=list)  #: Phi_t(x_{t-1})
     phi_after: Row = field(default_factory=list)  #: Phi_t(x_t)

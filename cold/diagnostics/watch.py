@@ -19,7 +19,7 @@ from .facts import verdicts
 from .measures import Measures, Setting
 from .recorder import Recorder
 
-_POINTS = 10  # gradients a task, the first step's included
+_POINTS = 10  # gradients per task, the first step's included
 _CURVATURE_SAMPLES = 2000  # a Lanczos iteration costs some forty passes over them
 
 
@@ -170,7 +170,7 @@ class Watch:
         if config.compile:
             notes.append("no curvature: a compiled network has no second derivative")
         elif max(len(task.train) for task in benchmark.tasks) > _CURVATURE_SAMPLES:
-            notes.append(f"curvature on {_CURVATURE_SAMPLES} samples a task")
+            notes.append(f"curvature on {_CURVATURE_SAMPLES} samples per task")
         return notes
 
 

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from torch import Tensor
 
+from ..catalogue import METHODS
 from ..memory import Draw
-from .base import Batch, Context, Published
+from .base import Batch, Context
 from .gradients import Gradient, assign, combined, dot, gradient, present, weights_of
-from .replay import ONLINE, Replay
+from .replay import Replay
 
 
-class AGEM(Replay):
+class AGEM(Replay, entry=METHODS["agem"]):
     """g = grad CE(B), r = grad CE(M). If g.r < 0 step along g - (g.r / r.r) r, else along g.
 
     M is drawn from all past tasks together in the paper: `--replay mixed --memory-batch 256`.
     """
-
-    name = "agem"
-    title = "A-GEM"
-    paper = "Chaudhry et al. 2019, Efficient Lifelong Learning with A-GEM"
-    cost = "(b + m)*C + d"
-    published: ClassVar[Published] = {
-        "pmnist": {**ONLINE, "lr": 0.1, "batch_size": 10, "epochs": 1, "memory_batch": 256},
-        "split-cifar100": {**ONLINE, "lr": 0.03, "batch_size": 10, "epochs": 1, "memory_batch": 256},
-    }
 
     _draw: Draw | None = None
 

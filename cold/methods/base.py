@@ -1,15 +1,17 @@
 """What a method is: hooks into one training loop that all methods share.
 
-A method is one short file with one class. It declares its paper and its own hyper-parameters (`Options`, with
-defaults; the user sets them with `--option name=value`), and overrides what differs from fine-tuning:
+A method is one short file with one class, which overrides what differs from fine-tuning:
 
     loss(batch)          the objective on a batch; enough for most methods
     adjust_gradients()   after the backward pass, before the optimiser's step (projections)
     step(batch)          the whole update, for methods with another shape of step
     begin_task, end_epoch, end_task, network_for_evaluation, state, load
 
-Classes are found by `find_method`; nothing has to be registered. A method of one's own is a file anywhere:
-`--method path/to/file.py`, or `path/to/file.py:Class` where the file holds several.
+What a method of this package is called, takes and costs stands in its entry of `cold.catalogue`, which its class names
+(`class ER(Replay, entry=ER)`). A method of one's own is a file anywhere (`--method path/to/file.py`, or
+`path/to/file.py:Class` where the file holds several), and its class declares the same things itself: at least a
+`name`, and hyper-parameters as a dataclass `Options` with defaults, which the user sets with `--option name=value`.
+Classes are found by `find_method`; nothing has to be registered.
 """
 
 from __future__ import annotations
@@ -31,13 +33,23 @@ from torch import Tensor, nn
 
 from coldtheory.ground.errors import ColdError, unknown_name
 
+from ..catalogue.methods import MethodEntry, NoOptions, Published, check_choice, check_options
 from ..config import RunConfig
 from ..data import Benchmark, Part
 from ..losses import Runs, merged, per_sample_losses
 from ..memory import Draw, Memory
 from ..streams import Streams
 
-Published = Mapping[str, Mapping[str, Any]]
+__all__ = [
+    "Batch",
+    "Context",
+    "Method",
+    "Published",
+    "all_methods",
+    "check_choice",
+    "check_options",
+    "find_method",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +89,7 @@ class Context:
         return self.inputs(raw, self.streams.device("augment"))
 
     def forward(self, model: nn.Module, x: Tensor, runs: Runs) -> list[Tensor]:
-        """One pass, one tensor of logits a piece of the batch; in reduced precision where the run asks for it."""
+        """One pass, one tensor of logits per piece of the batch; in reduced precision where the run asks for it."""
         network = self.shared if self.shared is not None and model is self.model else model
         if self.config.amp == "off":
             logits: list[Tensor] = network(x, runs)
@@ -110,23 +122,32 @@ class Context:
 
 
 class Method:
-    """Fine-tuning, and the ground on which the others stand."""
+    """Fine-tuning, and the ground on which the others stand. What it declares is explained at `MethodEntry`."""
 
-    name: ClassVar[str] = ""
-    title: ClassVar[str] = ""  #: as tables print it
-    paper: ClassVar[str] = ""  #: authors, year, title
-    settings: ClassVar[tuple[str, ...]] = ("task", "domain", "class")  #: kinds of streams it was made for
-    #: operations a batch and numbers stored beside the model, in the letters of the paper's complexity table: batch b,
-    #: memory batch m, past tasks t, weights d, a sample's pass C and size p, memory M, classes n_c, data N
-    cost: ClassVar[str] = "b*C"
-    storage: ClassVar[str] = "0"
-    published: ClassVar[Published] = {}  #: benchmark -> settings of the method's own paper
-    uses_memory: ClassVar[bool] = False
+    name: ClassVar[str] = MethodEntry.name
+    title: ClassVar[str] = MethodEntry.title
+    paper: ClassVar[str] = MethodEntry.paper
+    settings: ClassVar[tuple[str, ...]] = MethodEntry.settings
+    cost: ClassVar[str] = MethodEntry.cost
+    storage: ClassVar[str] = MethodEntry.storage
+    published: ClassVar[Published] = {}
+    uses_memory: ClassVar[bool] = MethodEntry.uses_memory
+    Options: ClassVar[type[Any]] = NoOptions
     over_processes: ClassVar[bool] = False  #: see `cold.distributed`; not inherited
 
-    @dataclass(frozen=True)
-    class Options:
-        """The method's own hyper-parameters."""
+    def __init_subclass__(cls, entry: MethodEntry | None = None, **more: Any) -> None:
+        """With an entry of the catalogue, all declarations are the entry's; without one, those in the class's body."""
+        super().__init_subclass__(**more)
+        if entry is not None:
+            cls.name, cls.title, cls.paper, cls.settings = entry.name, entry.title, entry.paper, entry.settings
+            cls.cost, cls.storage, cls.published = entry.cost, entry.storage, entry.published
+            cls.uses_memory, cls.Options = entry.uses_memory, entry.options
+
+    @classmethod
+    def as_entry(cls) -> MethodEntry:
+        """What the class declares, as the catalogue would hold it."""
+        names = ("name", "title", "paper", "settings", "cost", "storage", "published", "uses_memory")
+        return MethodEntry(**{name: getattr(cls, name) for name in names}, options=cls.Options)
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -193,8 +214,11 @@ class Method:
 
     def losses_with_memory(self, batch: Batch, memory: Memory, draw: Draw) -> Tensor:
         """Losses of the batch, then of the drawn memory samples through their own heads: one forward."""
-        raw, y, runs = with_memory(batch, memory, draw, self.context.heads)
-        return self.losses(raw, y, runs)
+        assert memory.raw is not None
+        heads = self.context.heads
+        runs = [(batch.head, len(batch.raw)), *((heads[k], n) for k, n in zip(draw.tasks, draw.counts, strict=True))]
+        raw = torch.cat([batch.raw, memory.raw.index_select(0, draw.slots)])
+        return self.losses(raw, torch.cat([batch.y, memory.y[draw.slots]]), runs)
 
     def draw(self, memory: Memory, past: int, count: int | None = None) -> Draw:
         """A replay batch, as `--replay` and `--memory-batch` say."""
@@ -203,17 +227,6 @@ class Method:
         if self.config.replay == "per-task":
             return memory.draw_per_task(count, past, generator)
         return memory.draw_mixed(count, past, generator)
-
-
-def with_memory(batch: Batch, memory: Memory, draw: Draw, heads: list[int]) -> tuple[Tensor, Tensor, Runs]:
-    """Samples, labels and pieces of a joint batch."""
-    assert memory.raw is not None
-    runs = [(batch.head, len(batch.raw)), *((heads[k], n) for k, n in zip(draw.tasks, draw.counts, strict=True))]
-    return (
-        torch.cat([batch.raw, memory.raw.index_select(0, draw.slots)]),
-        torch.cat([batch.y, memory.y[draw.slots]]),
-        runs,
-    )
 
 
 def find_method(name: str) -> type[Method]:
@@ -278,16 +291,3 @@ def _options(method: type[Method], given: Mapping[str, Any]) -> Any:
         ):
             raise ColdError(f"option {name} of {method.name} is a number such as {default}, got {value!r}")
     return method.Options(**given)
-
-
-def check_options(options: Any, *, positive: tuple[str, ...] = (), nonnegative: tuple[str, ...] = ()) -> None:
-    """Options that must be > 0, and those that must be >= 0."""
-    for name in (*positive, *nonnegative):
-        value = getattr(options, name)
-        if value < 0 or (name in positive and value == 0):
-            raise ColdError(f"option {name} must be {'>' if name in positive else '>='} 0, got {value}")
-
-
-def check_choice(options: Any, name: str, known: tuple[str, ...]) -> None:
-    if getattr(options, name) not in known:
-        raise unknown_name(f"value of option {name}", getattr(options, name), known)

@@ -2,22 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn import functional
 
-from ..losses import joined, merged
+from coldtheory.ground.errors import ColdError
+
+from ..catalogue import METHODS
+from ..layer_modes import frozen_statistics
+from ..losses import Runs, joined, merged
 from ..memory import Draw
-from .adaptor import Adaptors, check_heads, heads_only, virtual_step
-from .base import Batch, Context, Published, check_choice, check_options
-from .derpp import DERpp
-from .replay import ONLINE, Company, apart, cross_entropy
+from .base import Batch, Context
+from .der import DERpp
+from .gradients import assign, gradient
+from .replay import JointBatch, apart, cross_entropy
+
+_HIDDEN = 256
+Weights = dict[str, Tensor]
 
 
-class CBA(DERpp):
+class Adaptors(nn.Module):
+    """omega: C -> 256 -> C on softmax(h), one network for all heads of width C; Xavier weights, zero bias.
+
+    Made without a look at global random state.
+    """
+
+    def __init__(self, widths: Sequence[int], generator: torch.Generator) -> None:
+        super().__init__()
+        self.of_width = nn.ModuleDict()
+        for width in sorted(set(widths)):
+            layers = [
+                nn.Linear(a, b, device="meta").to_empty(device="cpu") for a, b in ((width, _HIDDEN), (_HIDDEN, width))
+            ]
+            for layer in layers:
+                nn.init.xavier_normal_(layer.weight, generator=generator)
+                nn.init.zeros_(layer.bias)
+            self.of_width[str(width)] = nn.Sequential(layers[0], nn.ReLU(), layers[1])
+
+    def forward(self, logits: Sequence[Tensor]) -> list[Tensor]:
+        """What is added to the logits, run by run; the logits themselves count as constants."""
+        return [self._of(h) for h in logits]
+
+    def _of(self, h: Tensor) -> Tensor:
+        layers: Any = self.of_width[str(h.shape[1])]
+        shift: Tensor = layers(functional.softmax(h.detach().to(layers[0].weight.dtype), dim=1))
+        return shift
+
+    def learn(self, loss: Tensor, optimizer: torch.optim.Optimizer) -> None:
+        """One step of the optimiser down a loss that depends on more than these weights."""
+        weights = list(self.parameters())
+        assign(weights, gradient(loss, weights))
+        optimizer.step()
+
+
+class CBA(DERpp, entry=METHODS["cba"]):
     """Adapted logits a = h + omega(softmax(h)), omega an MLP C -> 256 -> C; one for all heads of the same width C.
 
     Inner, every step: the replay loss of `base` with adapted logits, omega's part a constant.
@@ -27,30 +69,6 @@ class CBA(DERpp):
     function of omega; then Adam on omega for CE of the un-adapted logits on a fresh memory batch
     (der++: + MSE to the stored un-adapted logits on another).
     """
-
-    name = "cba"
-    title = "CBA"
-    paper = "Wang et al. 2023, CBA: Improving Online Continual Learning via Continual Bias Adaptor"
-    cost = "(b + m)*C + (b + 2*m)*C/15"
-    storage = "M*p + n_c*512"
-    published: ClassVar[Published] = {
-        name: {**ONLINE, "lr": 0.03, "batch_size": 32, "epochs": 1, "memory_batch": 32,
-               "options": {"fill": "stream", "adaptor_lr": rate}}
-        for name, rate in (("split-cifar10", 1e-3), ("split-cifar100", 1e-2), ("split-tinyimagenet", 1e-2))
-    }  # fmt: skip
-
-    @dataclass(frozen=True)
-    class Options(DERpp.Options):
-        base: str = "er"
-        adaptor_lr: float = 1e-3
-        every: int = 5
-        alpha: float = 0.2
-        beta: float = 0.5
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            check_choice(self, "base", ("er", "der++"))
-            check_options(self, positive=("adaptor_lr", "every"))
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -62,23 +80,23 @@ class CBA(DERpp):
 
     def loss(self, batch: Batch) -> Tensor:
         draws = self.draws(batch)
-        company = self.company(batch, *draws)
-        x, runs = self.context.training_inputs(company.raw), merged(company.runs)
+        joint = self.joint_batch(batch, *draws)
+        x, runs = self.context.training_inputs(joint.raw), merged(joint.runs)
         if draws and batch.task:
             if self.steps % self.options.every == 0:
-                self._learn_adaptor(batch, x, company, draws)
+                self._learn_adaptor(batch, x, joint, draws)
             self.steps += 1
         logits = self.context.forward(self.model, x, runs)
         with torch.no_grad():
             bias = self.adaptors(logits)
         self._batch_logits = joined(logits)[: len(batch.raw)].detach()
-        return self.inner_loss([h + shift for h, shift in zip(logits, bias, strict=True)], company, draws)
+        return self.inner_loss([h + shift for h, shift in zip(logits, bias, strict=True)], joint, draws)
 
     def draws(self, batch: Batch) -> list[Draw]:
         return super().draws(batch) if self.distils else [d for d in (self.sample(batch),) if d is not None]
 
-    def inner_loss(self, adapted: list[Tensor], company: Company, draws: list[Draw]) -> Tensor:
-        (now, y), *replayed = apart(adapted, company)
+    def inner_loss(self, adapted: list[Tensor], joint: JointBatch, draws: list[Draw]) -> Tensor:
+        (now, y), *replayed = apart(adapted, joint)
         loss = cross_entropy(now, y)
         if not draws:
             return loss
@@ -86,14 +104,14 @@ class CBA(DERpp):
             return loss + self.past_loss(draws, replayed)
         return loss + cross_entropy(*replayed[0])
 
-    def _learn_adaptor(self, batch: Batch, x: Tensor, company: Company, draws: list[Draw]) -> None:
-        logits = heads_only(self.model, {}, x, company.runs)
+    def _learn_adaptor(self, batch: Batch, x: Tensor, joint: JointBatch, draws: list[Draw]) -> None:
+        logits = heads_only(self.model, {}, x, joint.runs)
         adapted = [h + shift for h, shift in zip(logits, self.adaptors(logits), strict=True)]
-        moved = virtual_step(self.model, self.inner_loss(adapted, company, draws), self.config.lr)
+        moved = virtual_step(self.model, self.inner_loss(adapted, joint, draws), self.config.lr)
         fresh = [draw for draw in (self.sample(batch) for _ in range(1 + self.distils)) if draw is not None]
-        company = self.company(None, *fresh)
-        x = self.context.training_inputs(company.raw)
-        later = apart(heads_only(self.model, moved, x, company.runs), company)
+        again = self.joint_batch(None, *fresh)
+        x = self.context.training_inputs(again.raw)
+        later = apart(heads_only(self.model, moved, x, again.runs), again)
         loss = cross_entropy(*later[0])
         if self.distils:
             loss = loss + self.distance(fresh[1], later[1][0], "plain logits")
@@ -118,3 +136,35 @@ class CBA(DERpp):
         self.adaptors.load_state_dict(state["adaptors"])
         self.outer.load_state_dict(state["outer"])
         self.steps = int(state["steps"])
+
+
+def check_heads(model: nn.Module) -> None:
+    """A virtual step of the heads needs heads that are layers of their own."""
+    parts: Any = model
+    if not all(isinstance(head, nn.Linear) for head in parts.heads):
+        raise ColdError("cba needs heads of its own to adapt: give a module of features, without a last layer")
+
+
+def heads_only(model: nn.Module, moved: Weights, x: Tensor, runs: Runs) -> list[Tensor]:
+    """Logits, run by run, with a graph for the heads alone; `moved` stands in for some of their weights."""
+    parts: Any = model
+    pieces = merged(runs)
+    with torch.no_grad(), frozen_statistics(model):
+        features = parts.backbone(x)
+    logits = []
+    for (head, _), part in zip(pieces, features.split([count for _, count in pieces]), strict=True):
+        own = {name: moved.get(f"{head}.{name}", p) for name, p in parts.heads[head].named_parameters()}
+        logits.append(functional_call(parts.heads[head], own, (part,)))
+    return logits
+
+
+def virtual_step(model: nn.Module, loss: Tensor, lr: float) -> Weights:
+    """Weights of the heads after one SGD step on the loss, as functions of whatever else the loss depends on."""
+    parts: Any = model
+    weights = dict(parts.heads.named_parameters())
+    slopes = torch.autograd.grad(loss, list(weights.values()), create_graph=True, allow_unused=True)
+    return {
+        name: weight.detach() - lr * slope
+        for (name, weight), slope in zip(weights.items(), slopes, strict=True)
+        if slope is not None
+    }

@@ -8,20 +8,15 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from ..catalogue import METHODS
 from ..data import Part
 from ..dpp import COLD
 from .base import Batch, Context, Method
 
 
-class Cold(Method):
+class Cold(Method, entry=METHODS["cold"]):
     """Past tasks are compared with the model with which the present task started."""
 
-    name = "cold"
-    title = "COLD"
-    paper = "Theoretical Foundations of Continual Learning via Drift-Plus-Penalty, Case 1"
-    cost = "(b + m)*C"
-    storage = "M*p + t"
-    uses_memory = True
     over_processes = True
     best_model: ClassVar[bool] = False
 
@@ -78,13 +73,8 @@ class Cold(Method):
         self.dpp.load(state["dpp"])
 
 
-class ColdOracle(Cold):
+class ColdOracle(Cold, entry=METHODS["cold-oracle"]):
     """Past tasks are compared with the best past model on their memory."""
 
-    name = "cold-oracle"
-    title = "COLD-ORACLE"
-    paper = "Theoretical Foundations of Continual Learning via Drift-Plus-Penalty, Case 2"
-    cost = "(b + m)*C"
-    storage = "M*p + t*d + t"
     over_processes = True
     best_model = True

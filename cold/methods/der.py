@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import torch
 from torch import Tensor
 
+from ..catalogue import METHODS
 from ..layer_modes import frozen_statistics
 from ..losses import joined, merged
 from ..memory import Draw
-from .base import Batch, Published, check_options
-from .replay import ONLINE, Replay, cross_entropy
+from .base import Batch
+from .replay import Replay, cross_entropy
 
 
-class DER(Replay):
+class DER(Replay, entry=METHODS["der"]):
     """CE(B) + alpha * MSE(h(x'), z'): z' are the logits of the training forward when x' was stored.
 
     With fill=task-end that forward is made when the task ends, over the stored samples in batches.
     """
-
-    name = "der"
-    title = "DER"
-    paper = "Buzzega et al. 2020, Dark Experience for General Continual Learning"
-    cost = "(b + m)*C + m*n_c"
-    storage = "M*(p + n_c)"
-    published: ClassVar[Published] = {
-        "pmnist": {**ONLINE, "lr": 0.2, "batch_size": 128, "memory_batch": 128, "epochs": 1,
-                   "options": {"fill": "stream", "alpha": 0.5}},
-        "split-cifar10": {**ONLINE, "lr": 0.03, "batch_size": 32, "memory_batch": 32, "epochs": 50,
-                          "options": {"fill": "stream", "alpha": 0.3}},
-    }  # fmt: skip
-
-    @dataclass(frozen=True)
-    class Options(Replay.Options):
-        alpha: float = 0.5
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            check_options(self, nonnegative=("alpha",))
 
     _batch_logits: Tensor | None = None
 
@@ -50,7 +28,7 @@ class DER(Replay):
                 self.model, self.context.training_inputs(batch.raw), [(batch.head, len(batch.raw))]
             )
             return self._present(logits[0], batch.y)
-        (now, y), *replayed = self.logits(self.company(batch, *draws))
+        (now, y), *replayed = self.logits(self.joint_batch(batch, *draws))
         return self._present(now, y) + self.past_loss(draws, replayed)
 
     def draws(self, batch: Batch) -> list[Draw]:
@@ -95,3 +73,18 @@ class DER(Replay):
     def keep_logits(self, slots: Tensor, logits: Tensor) -> None:
         """All these samples are of one task; what its head lacks is never looked at."""
         self.stored()[slots.to(self.context.device), : logits.shape[1]] = logits.float()
+
+
+class DERpp(DER, entry=METHODS["derpp"]):
+    """CE(B) + alpha * MSE(h(x'), z') + beta * CE(h(x''), y''), x' and x'' independent draws.
+
+    same_draw takes x'' = x': as many replayed samples per step as the other methods, for comparisons on equal terms.
+    """
+
+    def draws(self, batch: Batch) -> list[Draw]:
+        drawn = (self.sample(batch) for _ in range(1 if self.options.same_draw else 2))
+        return [draw for draw in drawn if draw is not None]
+
+    def past_loss(self, draws: list[Draw], replayed: list[tuple[Tensor, Tensor]]) -> Tensor:
+        beta: float = self.options.beta
+        return super().past_loss(draws, replayed) + beta * cross_entropy(*replayed[-1])

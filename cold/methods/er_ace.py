@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from .base import Batch, Context, Published
-from .replay import ONLINE, Replay, cross_entropy
+from ..catalogue import METHODS
+from .base import Batch, Context
+from .replay import Replay, cross_entropy
 
 _MASKED = -1e9
 
 
-class ERACE(Replay):
+class ERACE(Replay, entry=METHODS["er-ace"]):
     """CE(B) with the logits of classes that were seen before but are not in B masked, plus CE(M) in full.
 
-    Classes are those of the batch's head; with a head a task, few batches lack one. Classes not yet seen stay in.
+    Classes are those of the batch's head; with one head per task, few batches lack one. Classes not yet seen stay in.
 
     always : mask in the first task too (where task boundaries are not known); by default from the second task on
     """
-
-    name = "er-ace"
-    title = "ER-ACE"
-    paper = "Caccia et al. 2022, New Insights on Reducing Abrupt Representation Change in Online Continual Learning"
-    settings = ("task", "class")
-    cost = "(b + m)*C + b*n_c"
-    published: ClassVar[Published] = {
-        "split-cifar10": {**ONLINE, "lr": 0.1, "batch_size": 10, "epochs": 1, "memory_batch": 10}
-    }
-
-    @dataclass(frozen=True)
-    class Options(Replay.Options):
-        always: bool = False
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -52,7 +39,7 @@ class ERACE(Replay):
             x = self.context.training_inputs(batch.raw)
             logits = self.context.forward(self.model, x, [(batch.head, len(batch.raw))])[0]
             return cross_entropy(self._masked(logits, absent, batch), batch.y)
-        (now, y), past = self.logits(self.company(batch, draw))
+        (now, y), past = self.logits(self.joint_batch(batch, draw))
         return cross_entropy(self._masked(now, absent, batch), y) + cross_entropy(*past)
 
     def _masked(self, logits: Tensor, absent: Tensor, batch: Batch) -> Tensor:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from ..catalogue import METHODS
 from ..data import Part
-from .base import Context, Method, Published, check_choice, check_options
+from .base import Context, Method
 from .fisher import diagonal_fisher
 
 
-class EWC(Method):
+class EWC(Method, entry=METHODS["ewc"]):
     """CE(B) + strength * sum over past tasks k of F_k (theta - theta_k)^2, F_k measured at the end of task k.
 
     The sum is one quadratic: its curvature is the sum of the F_k and its centre the mean of the theta_k
@@ -23,29 +23,6 @@ class EWC(Method):
 
     fisher : "weighted" by p(y | x), for which the usual strengths hold; or "empirical", without this factor
     """
-
-    name = "ewc"
-    title = "EWC"
-    paper = "Kirkpatrick et al. 2017, Overcoming catastrophic forgetting in neural networks"
-    cost = "b*C + d"
-    storage = "2*d"
-    published: ClassVar[Published] = {
-        name: {"optimizer": "sgdm", "momentum": 0.0, "lr": lr, "batch_size": batch, "epochs": epochs,
-               "options": {"strength": strength}}
-        for name, lr, batch, epochs, strength in (
-            ("pmnist", 0.1, 128, 1, 0.7), ("split-mnist", 0.03, 10, 1, 90.0),
-            ("split-cifar10", 0.03, 32, 50, 10.0), ("split-tinyimagenet", 0.03, 32, 100, 25.0),
-        )
-    }  # fmt: skip
-
-    @dataclass(frozen=True)
-    class Options:
-        strength: float = 0.7
-        fisher: str = "weighted"
-
-        def __post_init__(self) -> None:
-            check_options(self, nonnegative=("strength",))
-            check_choice(self, "fisher", ("weighted", "empirical"))
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -89,20 +66,8 @@ class EWC(Method):
         self.centre = [value.to(self.context.device) for value in state["centre"]]
 
 
-class OnlineEWC(EWC):
+class OnlineEWC(EWC, entry=METHODS["ewc-online"]):
     """F <- decay * F + F_new, theta* <- theta at the end of every task; penalty strength * sum F (theta - theta*)^2."""
-
-    name = "ewc-online"
-    title = "online EWC"
-    paper = "Schwarz et al. 2018, Progress & Compress"
-
-    @dataclass(frozen=True)
-    class Options(EWC.Options):
-        decay: float = 1.0
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            check_options(self, nonnegative=("decay",))
 
     def consolidate(self, new: list[Tensor], weights: list[Tensor]) -> None:
         self.importance = [self.options.decay * old + more for old, more in zip(self.importance, new, strict=True)]

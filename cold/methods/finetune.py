@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from ..catalogue import METHODS
 from .base import Method
 
 
-class FineTune(Method):
+class FineTune(Method, entry=METHODS["finetune"]):
     """theta <- theta - eta grad CE(B)."""
 
-    name = "finetune"
-    title = "Fine-tune"
     over_processes = True

@@ -3,23 +3,56 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from ..catalogue import METHODS
 from ..data import Part
 from ..losses import joined, merged
-from .balance import GreedyBalance
-from .base import Batch, Context, Published, check_choice, check_options
-from .cutmix import cutmix
+from .base import Batch, Context
 from .replay import Replay, cross_entropy
-from .restarts import pass_lr
 
 
-class GDumb(Replay):
+class GreedyBalance:
+    """A memory whose classes stay as equal as they can be, whatever the stream: which class each of `size` slots holds.
+
+    A sample is taken if its class is new or has less than size / (number of classes) slots; in a full
+    memory it then takes a random slot of the largest class.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.slots: dict[int, list[int]] = {}  # class -> its slots
+
+    def offer(self, classes: Sequence[int], generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """A stream of samples by their classes; (slots written, which of the samples each of them holds now)."""
+        held = sum(map(len, self.slots.values()))
+        written: dict[int, int] = {}
+        for place, kind in enumerate(classes):
+            own = self.slots.get(kind)
+            if own is not None and len(own) * len(self.slots) >= self.size:
+                continue
+            if held < self.size:
+                slot, held = held, held + 1
+            else:
+                largest = max(self.slots.values(), key=len)
+                slot = largest.pop(int(torch.randint(len(largest), (), generator=generator)))
+            self.slots.setdefault(kind, []).append(slot)
+            written[slot] = place
+        return torch.tensor(list(written), dtype=torch.int64), torch.tensor(list(written.values()), dtype=torch.int64)
+
+    def state(self) -> dict[str, Any]:
+        return {"slots": {kind: list(own) for kind, own in self.slots.items()}}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        self.slots = {int(kind): list(own) for kind, own in state["slots"].items()}
+
+
+class GDumb(Replay, entry=METHODS["gdumb"]):
     """The stream trains nothing. At each evaluation a new network is trained on the memory alone: SGD, momentum 0.9,
     weight decay 1e-6, batches of 16, gradient norm at most 10, a learning rate of `pass_lr`.
 
@@ -29,31 +62,6 @@ class GDumb(Replay):
                  benchmark the second keeps the first task only: its classes fill the memory and no new ones come)
     final_only : train for the last evaluation alone; what stands before is an untrained network
     """
-
-    name = "gdumb"
-    title = "GDumb"
-    paper = "Prabhu et al. 2020, GDumb: A Simple Approach that Questions Our Progress in Continual Learning"
-    settings = ("task", "class")
-    cost = "0; M*C*passes at an evaluation"
-    storage = "M*p"
-    published: ClassVar[Published] = {
-        "pmnist": {"options": {"passes": 128}},
-        "split-mnist": {"options": {"passes": 128}},
-    }
-
-    @dataclass(frozen=True)
-    class Options:
-        passes: int = 256
-        max_lr: float = 0.05
-        min_lr: float = 5e-4
-        cutmix: float = 0.5
-        balance: str = "task-class"
-        final_only: bool = False
-        fill = "task-end"  # no choice: the sampler sees each task once
-
-        def __post_init__(self) -> None:
-            check_options(self, positive=("passes", "max_lr"), nonnegative=("min_lr", "cutmix"))
-            check_choice(self, "balance", ("task-class", "class"))
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -90,13 +98,13 @@ class GDumb(Replay):
         for number in range(options.passes):
             optimizer.param_groups[0]["lr"] = pass_lr(number, options.max_lr, options.min_lr)
             for draw in self.memory.chunks(16, self.done, per_task=False, generator=generator):
-                company = self.company(None, draw)
-                x = self.context.training_inputs(company.raw)
+                drawn = self.joint_batch(None, draw)
+                x = self.context.training_inputs(drawn.raw)
                 x, other, share = cutmix(x, draw.owner, options.cutmix, generator)
-                logits = joined(self.context.forward(network, x, merged(company.runs)))
-                loss = cross_entropy(logits, company.y)
+                logits = joined(self.context.forward(network, x, merged(drawn.runs)))
+                loss = cross_entropy(logits, drawn.y)
                 if share < 1:
-                    loss = share * loss + (1 - share) * cross_entropy(logits, company.y[other])
+                    loss = share * loss + (1 - share) * cross_entropy(logits, drawn.y[other])
                 optimizer.zero_grad(set_to_none=True)
                 loss.backward()  # type: ignore[no-untyped-call]  # its own optimiser: no scaling
                 nn.utils.clip_grad_norm_(network.parameters(), 10.0)
@@ -115,3 +123,39 @@ class GDumb(Replay):
             network = copy.deepcopy(self.model)
             network.load_state_dict(state["trained"]["network"])
             self.trained = (int(state["trained"]["after"]), network)
+
+
+def pass_lr(number: int, max_lr: float, min_lr: float) -> float:
+    """A tenth of the full rate in pass 0, then cosine cycles of 1, 2, 4, 8, ... passes that start at the full rate.
+
+    >>> [round(pass_lr(n, 1.0, 0.0), 2) for n in range(8)]
+    [0.1, 1.0, 1.0, 0.5, 1.0, 0.85, 0.5, 0.15]
+    """
+    if number < 2:
+        return max_lr * (0.1 if number == 0 else 1.0)
+    length = 2 ** (number.bit_length() - 1)
+    return min_lr + (max_lr - min_lr) * (1 + math.cos(math.pi * (number - length) / length)) / 2
+
+
+def cutmix(x: Tensor, owner: Tensor, probability: float, generator: torch.Generator) -> tuple[Tensor, Tensor, float]:
+    """A box of every image is taken from another image, and the loss from both labels.
+
+    Gives the mixed images, which others they were mixed with, and the share of their own that is left (1: not mixed).
+    `owner` (n,), ascending: the task of each sample; images are mixed within a task, whose head answers for both.
+    Grey images are left alone. One box for all, of an area uniform in [0, 1] before it is cut at the edges.
+    """
+    uniform, left, *middle = torch.rand(4, generator=generator, dtype=torch.float64).tolist()
+    keys = torch.rand(len(owner), generator=generator, dtype=torch.float64).to(owner.device)
+    if x.dim() != 4 or x.shape[1] == 1 or uniform >= probability:
+        return x, torch.arange(len(owner), device=owner.device), 1.0
+    # the samples stand task by task, so that sorting by (task + random) shuffles within tasks
+    other = (owner + keys).argsort()
+    half = math.sqrt(1 - left) / 2
+    rows, columns = (
+        slice(max(0, int((at - half) * size)), min(size, int((at + half) * size)))
+        for at, size in zip(middle, x.shape[2:], strict=True)
+    )
+    mixed = x.clone()
+    mixed[:, :, rows, columns] = x[other][:, :, rows, columns]
+    area = (rows.stop - rows.start) * (columns.stop - columns.start)
+    return mixed, other, 1 - area / (x.shape[2] * x.shape[3])

@@ -2,47 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 from torch import Tensor
 
+from ..catalogue import METHODS
 from ..memory import Draw
-from .base import Batch, Published, check_options
+from .base import Batch
 from .gradients import assign, flat, gradient, present, shaped, weights_of
-from .replay import PLAIN_SGD, Replay
+from .replay import Replay
 
 _RIDGE = 1e-3
 
 
-class GEM(Replay):
+class GEM(Replay, entry=METHODS["gem"]):
     """g = grad CE(B), g_k = gradient on task k's memory. If some g.g_k < 0, step along g + G^T v with
 
         v = argmin 1/2 v^T (G G^T + 1e-3 I) v + (G g)^T v   over v >= margin,   rows of G: the g_k.
 
     samples : memory samples a step, of each past task or (`--replay mixed`) in all; 0: all there are, as in the paper
     """
-
-    name = "gem"
-    title = "GEM"
-    paper = "Lopez-Paz and Ranzato 2017, Gradient Episodic Memory for Continual Learning"
-    cost = "b*C + M*C + t**2*d"
-    published: ClassVar[Published] = {
-        name: {**PLAIN_SGD, "lr": 0.1, "batch_size": 10, "epochs": 1} for name in ("pmnist", "split-cifar100")
-    }
-
-    @dataclass(frozen=True)
-    class Options(Replay.Options):
-        margin: float = 0.5
-        samples: int = 0
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            check_options(self, nonnegative=("margin", "samples"))
 
     _past = 0
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..catalogue import METHODS
 from ..data import Part
 from .base import Batch, Context, Method
 
@@ -39,18 +40,13 @@ def shared_pool(parts: Sequence[Part]) -> Pool | None:
     return Pool(parts[0].pool, torch.cat([part.index for part in parts]), stacked)
 
 
-class Joint(Method):
+class Joint(Method, entry=METHODS["joint"]):
     """Batches from the data of all tasks, past and to come, in random order.
 
     The loop still walks from task to task, but what a step sees is the next piece of one shuffled whole. Over the run
     every sample is seen as often as in any other method: epochs passes over everything. Only the last row of the
     accuracies means something; there is nothing to forget.
     """
-
-    name = "joint"
-    title = "Joint"
-    paper = "the upper bound: all data at once"
-    storage = "N*p"
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from ..catalogue import METHODS
 from ..memory import Draw
-from .base import Batch, Context, Published, check_choice, check_options
+from .base import Batch, Context
 from .gradients import gradient, weights_of
-from .replay import ONLINE, Replay
+from .replay import Replay
 
 
-class MER(Replay):
+class MER(Replay, entry=METHODS["mer"]):
     """Algorithm 1, for each incoming example (x, y):
 
         theta_A <- theta
@@ -27,28 +26,6 @@ class MER(Replay):
     form : "sequential" is this, with plain SGD at the learning rate. "mini-batch" is cheaper: one step of the run's
            optimiser on the whole incoming batch joined with its replay batch in place of the inner sequence.
     """
-
-    name = "mer"
-    title = "MER"
-    paper = (
-        "Riemer et al. 2019, Learning to Learn without Forgetting by Maximizing Transfer and Minimizing Interference"
-    )
-    cost = "k*(b + b*m)*C"
-    published: ClassVar[Published] = {
-        "pmnist": {**ONLINE, "lr": 0.03, "batch_size": 1, "epochs": 1, "memory": 5120, "memory_batch": 100}
-    }
-
-    @dataclass(frozen=True)
-    class Options(Replay.Options):
-        batches: int = 10
-        beta: float = 0.03
-        gamma: float = 1.0
-        form: str = "sequential"
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            check_options(self, positive=("batches", "beta", "gamma"))
-            check_choice(self, "form", ("sequential", "mini-batch"))
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from ..catalogue import METHODS
 from ..memory import Draw
-from .base import Batch, Context, Published, check_options
+from .base import Batch, Context
 from .gradients import assign, combined, dot, gradient, present, weights_of
-from .replay import ONLINE, Replay
+from .replay import Replay
 
 
-class NCCL(Replay):
+class NCCL(Replay, entry=METHODS["nccl"]):
     """theta <- theta - a f - b g with f = grad CE(M), g = grad CE(B), s = f.g and the learning rate alpha:
 
         s <= 0:  a = alpha (1 - s / |f|^2),  b = alpha
@@ -25,28 +25,6 @@ class NCCL(Replay):
     b = alpha min(1 - delta, s / |g|^2). beta_max > 0 takes the place of alpha (1 - delta).
     (a f + b g) / alpha goes to the optimiser as a gradient: SGD without momentum makes exactly this step.
     """
-
-    name = "nccl"
-    title = "NCCL"
-    paper = "Han et al. 2023, On the Convergence of Continual Learning with Adaptive Methods"
-    settings = ("task", "domain")
-    cost = "(b + m)*C + d"
-    published: ClassVar[Published] = {
-        "pmnist": {**ONLINE, "batch_size": 10, "epochs": 1, "memory_batch": 10,
-                   "options": {"fill": "stream", "beta_max": 0.2}},
-        "split-cifar100": {**ONLINE, "lr": 1e-3, "batch_size": 10, "epochs": 1, "memory_batch": 10,
-                           "options": {"fill": "stream", "beta_max": 0.5}},
-    }  # fmt: skip
-
-    @dataclass(frozen=True)
-    class Options(Replay.Options):
-        L: float = 0.0
-        delta: float = 0.01
-        beta_max: float = 0.0
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            check_options(self, nonnegative=("L", "delta", "beta_max"))
 
     _draw: Draw | None = None
 

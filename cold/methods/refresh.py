@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from ..catalogue import METHODS
 from ..data import Part
 from ..layer_modes import frozen_statistics
-from .base import Batch, Context, Published, check_options
-from .derpp import DERpp
+from .base import Batch, Context
+from .der import DERpp
 from .fisher import diagonal_fisher
 from .gradients import gradient
-from .replay import ONLINE
 
 
-class Refresh(DERpp):
+class Refresh(DERpp, entry=METHODS["refresh"]):
     """Before each DER++ step, for every parameter tensor that takes part in CE(B):
 
         D = unlearn_lr * grad CE(B)                       one step of gradient ascent, taken on a copy
@@ -28,30 +27,6 @@ class Refresh(DERpp):
     F <- fisher_decay F + F_new at the end of a task (as for EWC, weighted), 0 during the first. The paper trains with
     weight decay 1e-4 (`--weight-decay`).
     """
-
-    name = "refresh"
-    title = "REFRESH"
-    paper = "Wang et al. 2024, A Unified and General Framework for Continual Learning"
-    cost = "(2*b + 2*m)*C + m*n_c + d"
-    storage = "M*(p + n_c) + d"
-    published: ClassVar[Published] = {
-        "split-cifar100": {**ONLINE, "lr": 0.03, "batch_size": 32, "memory_batch": 32, "weight_decay": 1e-4,
-                           "options": {"fill": "stream", "alpha": 0.1, "beta": 0.5}},
-    }  # fmt: skip
-
-    @dataclass(frozen=True)
-    class Options(DERpp.Options):
-        alpha: float = 0.1
-        beta: float = 0.5
-        unlearn_lr: float = 0.01
-        rate: float = 1e-5
-        noise: float = 1e-3
-        fisher_weight: float = 1e-3
-        fisher_decay: float = 1e-5
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            check_options(self, nonnegative=("unlearn_lr", "rate", "noise", "fisher_weight", "fisher_decay"))
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

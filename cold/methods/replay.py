@@ -11,21 +11,16 @@ from torch import Tensor
 
 from coldtheory.ground.errors import ColdError
 
+from ..catalogue import REPLAY
 from ..data import Part
 from ..losses import Runs, joined, merged, per_sample_losses
 from ..memory import Draw
-from .base import Batch, Context, Method, check_choice
-
-#: What most papers do: SGD without momentum; a reservoir that is filled along the stream, draws from all of it.
-PLAIN_SGD: dict[str, Any] = {"optimizer": "sgdm", "momentum": 0.0}
-ONLINE: dict[str, Any] = {
-    **PLAIN_SGD, "memory_policy": "reservoir", "replay": "mixed", "options": {"fill": "stream"},
-}  # fmt: skip
+from .base import Batch, Context, Method
 
 
 @dataclass(frozen=True, eq=False)
-class Company:
-    """A batch and the samples drawn to go with it; `sizes` says how many rows each of them has."""
+class JointBatch:
+    """A batch and the samples drawn to go with it, one below the other; `sizes` counts the rows of each."""
 
     raw: Tensor
     y: Tensor
@@ -33,22 +28,8 @@ class Company:
     sizes: list[int]
 
 
-class Replay(Method):
+class Replay(Method, entry=REPLAY):
     """Memory, draws and keeping. Without a name of its own: a ground for methods, not a method."""
-
-    uses_memory = True
-    cost = "(b + m)*C"
-    storage = "M*p"
-
-    @dataclass(frozen=True)
-    class Options:
-        """fill: "task-end" stores samples when a task is done, as `--memory-policy` says; "stream" passes every batch
-        through a reservoir after its step, so that the present task is replayed too (as most papers do)."""
-
-        fill: str = "task-end"
-
-        def __post_init__(self) -> None:
-            check_choice(self, "fill", ("task-end", "stream"))
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -69,7 +50,7 @@ class Replay(Method):
         room = len(self.memory)
         return self.draw(self.memory, batch.task + 1, min(self.config.memory_batch, room)) if room else None
 
-    def company(self, batch: Batch | None, *draws: Draw) -> Company:
+    def joint_batch(self, batch: Batch | None, *draws: Draw) -> JointBatch:
         """The batch (if any) and the drawn samples, in this order, each through its own task's head."""
         heads, stored = self.context.heads, self.memory.raw
         raw, y, runs = ([], [], []) if batch is None else ([batch.raw], [batch.y], [(batch.head, len(batch.raw))])
@@ -79,17 +60,21 @@ class Replay(Method):
             y.append(self.memory.y[draw.slots])
             runs += [(heads[k], n) for k, n in zip(draw.tasks, draw.counts, strict=True)]
         sizes = [len(part) for part in y]
-        return Company(raw[0], y[0], runs, sizes) if len(y) == 1 else Company(torch.cat(raw), torch.cat(y), runs, sizes)
+        if len(y) == 1:
+            return JointBatch(raw[0], y[0], runs, sizes)
+        return JointBatch(torch.cat(raw), torch.cat(y), runs, sizes)
 
-    def logits(self, company: Company) -> list[tuple[Tensor, Tensor]]:
+    company = joint_batch  #: its name in earlier versions, for methods of the user's own
+
+    def logits(self, joint: JointBatch) -> list[tuple[Tensor, Tensor]]:
         """(logits, labels) of the batch and of each draw, from one forward; -inf where a head has no such class."""
-        x = self.context.training_inputs(company.raw)
-        return apart(self.context.forward(self.model, x, merged(company.runs)), company)
+        x = self.context.training_inputs(joint.raw)
+        return apart(self.context.forward(self.model, x, merged(joint.runs)), joint)
 
     def memory_loss(self, draw: Draw) -> Tensor:
         """The mean cross-entropy of drawn samples alone."""
-        company = self.company(None, draw)
-        return self.losses(company.raw, company.y, company.runs).mean()
+        drawn = self.joint_batch(None, draw)
+        return self.losses(drawn.raw, drawn.y, drawn.runs).mean()
 
     # ---------------------------------------------------------------------------------------------- keeping
 
@@ -117,10 +102,9 @@ class Replay(Method):
         self.memory.load(state["memory"])
 
 
-def apart(logits: Sequence[Tensor], company: Company) -> list[tuple[Tensor, Tensor]]:
+def apart(logits: Sequence[Tensor], joint: JointBatch) -> list[tuple[Tensor, Tensor]]:
     """Logits of runs as (logits, labels) of the batch and of each draw."""
-    joint = joined(logits)
-    return list(zip(torch.split(joint, company.sizes), torch.split(company.y, company.sizes), strict=True))
+    return list(zip(torch.split(joined(logits), joint.sizes), torch.split(joint.y, joint.sizes), strict=True))
 
 
 def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:

@@ -1,7 +1,6 @@
-"""Networks with a head a task, or one for all."""
+"""Networks with one head per task, or one for all."""
 
-from .build import MODELS, build_model, default_model
-from .heads import HeadedModel
-from .saved import model_bytes
+from .build import MODELS, build_model, default_model, model_bytes
+from .networks import HeadedModel
 
 __all__ = ["MODELS", "HeadedModel", "build_model", "default_model", "model_bytes"]

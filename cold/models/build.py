@@ -1,4 +1,4 @@
-"""The network for a benchmark."""
+"""The network for a benchmark, and its trained weights as a file that can run no code."""
 
 from __future__ import annotations
 
@@ -6,25 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from safetensors.torch import save
 from torch import nn
 
 from coldtheory.ground.errors import ColdError, unknown_name
 
+from ..catalogue import BENCHMARKS
 from ..data.benchmark import Benchmark
-from ..data.streams import derived_seed
-from .conv import small_conv
-from .heads import HeadedModel
-from .mlp import mlp
-from .resnet import resnet18
+from ..streams import derived_seed
+from .networks import HeadedModel, mlp, resnet18, small_conv
 
 MODELS = ("mlp-256", "mlp-256-256", "resnet18", "conv")
-_PAPER = {
-    "split-mnist": "mlp-256",
-    "pmnist": "mlp-256-256",
-    "split-cifar10": "resnet18",
-    "split-cifar100": "resnet18",
-    "split-tinyimagenet": "resnet18",
-}
 
 
 def build_model(
@@ -76,11 +68,18 @@ def build_model(
 
 def default_model(benchmark: Benchmark) -> str:
     """The paper's network for the paper's benchmarks; for others one that fits the shape."""
-    if benchmark.name in _PAPER:
-        return _PAPER[benchmark.name]
+    entry = BENCHMARKS.get(benchmark.name)
+    if entry is not None and entry.model is not None:
+        return entry.model
     if len(benchmark.input_shape) != 3 or benchmark.input_shape[0] == 1:
         return "mlp-256"
     return "resnet18" if benchmark.name.startswith("folder:") else "conv"
+
+
+def model_bytes(model: nn.Module) -> bytes:
+    """The weights as safetensors."""
+    data: bytes = save({name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()})
+    return data
 
 
 def _named(name: str, benchmark: Benchmark, width: int) -> tuple[nn.Module, int]:
@@ -110,7 +109,7 @@ def _features(module: nn.Module, benchmark: Benchmark) -> int:
         for part, training in was_training.items():
             part.training = training
     if not isinstance(outputs, torch.Tensor) or outputs.dim() != 2 or len(outputs) != 2:
-        raise ColdError("the module must give one row of features a sample: a tensor (n, f)")
+        raise ColdError("the module must give one row of features per sample: a tensor (n, f)")
     return int(outputs.shape[1])
 
 

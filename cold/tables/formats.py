@@ -1,4 +1,5 @@
-"""A sheet as Markdown, LaTeX or CSV; what to know about it stands in comments of the format."""
+"""Tables for readers (terminal, Markdown, LaTeX, CSV; what to know about a sheet stands in comments of the format) and
+for scripts (plain data: every number, its runs and its settings)."""
 
 from __future__ import annotations
 
@@ -6,9 +7,19 @@ import csv
 import io
 import re
 from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
 
-from coldtheory.ground.statistics import Difference, Spread
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
+from coldtheory.ground.provenance import provenance
+from coldtheory.ground.statistics import Difference, Spread, spread
+
+from . import footnotes
+from .comparison import ComparedRow, Comparison
+from .make import FilledTable
 from .sheet import DASH, Entry, Sheet, text
 
 _LATEX = {
@@ -18,14 +29,34 @@ _LATEX = {
 }  # fmt: skip
 
 
+def show(console: Console, sheet: Sheet) -> None:
+    """The table, the words below it, and the commands that fill its gaps."""
+    table = Table(box=None, pad_edge=False, title=escape(sheet.title), title_justify="left", title_style="bold")
+    for column in sheet.columns:
+        table.add_column(escape(column.name), justify="left" if column.kind == "text" else "right", overflow="fold")
+    for row in sheet.rows:
+        shown = [(escape(text(entry, column)), entry) for entry, column in zip(row, sheet.columns, strict=True)]
+        table.add_row(*(f"[bold]{word}[/]" if entry.bold else word for word, entry in shown))
+    console.print(table)
+    for note in sheet.notes:
+        console.print(f"[dim]{escape(note)}[/]")
+    for line in sheet.origin:
+        console.print(f"[dim]{escape(line)}[/]")
+    if sheet.commands:
+        console.print(f"\n{len(sheet.commands)} runs are missing; --run makes them, or:")
+        for command in sheet.commands:
+            console.print(escape(command), soft_wrap=True)
+    console.print()
+
+
 def markdown(sheet: Sheet) -> str:
     """A table that GitHub renders; commands for what is missing are folded away."""
     names = [_piped(column.name) for column in sheet.columns]
-    lines = [f"**{_piped(sheet.title)}**", "", _row(names)]
-    lines.append(_row(["---" if column.kind == "text" else "---:" for column in sheet.columns]))
+    lines = [f"**{_piped(sheet.title)}**", "", _piped_row(names)]
+    lines.append(_piped_row(["---" if column.kind == "text" else "---:" for column in sheet.columns]))
     for row in sheet.rows:
         cells = [(_piped(text(entry, column)), entry) for entry, column in zip(row, sheet.columns, strict=True)]
-        lines.append(_row([f"**{word}**" if entry.bold else word for word, entry in cells]))
+        lines.append(_piped_row([f"**{word}**" if entry.bold else word for word, entry in cells]))
     lines += ["", *(f"- {_piped(note)}" for note in sheet.notes)]
     if sheet.commands:
         lines += ["", "<details>", f"<summary>missing: {len(sheet.commands)} runs</summary>", "", "```"]
@@ -86,7 +117,7 @@ def _numbers(entry: Entry, kind: str) -> list[str]:
     return [value if isinstance(value, str) else ""]
 
 
-def _row(words: list[str]) -> str:
+def _piped_row(words: list[str]) -> str:
     return "| " + " | ".join(words) + " |"
 
 
@@ -95,3 +126,74 @@ def _piped(words: str) -> str:
 
 
 FORMATS: dict[str, Callable[[Sheet], str]] = {"markdown": markdown, "latex": latex, "csv": comma_separated}
+
+
+def data_of_runs(made: FilledTable) -> dict[str, Any]:
+    """A table that was made of runs."""
+    return {
+        "table": made.name,
+        "comparisons": [_comparison(one) for one in made.comparisons],
+        "missing": list(footnotes.commands(made.comparisons, made.stored)),
+        "to_come": footnotes.to_come(made.comparisons),
+        "problems": list(made.stored.problems.values()),
+        "provenance": provenance(),
+    }
+
+
+def data_of_sheets(name: str, sheets: list[Sheet]) -> dict[str, Any]:
+    """A table that needs no runs."""
+    return {
+        "table": name,
+        "sheets": [
+            {
+                "title": sheet.title,
+                "columns": [column.name for column in sheet.columns],
+                "rows": [[text(e, c) for e, c in zip(row, sheet.columns, strict=True)] for row in sheet.rows],
+                "notes": list(sheet.notes),
+            }
+            for sheet in sheets
+        ],
+        "provenance": provenance(),
+    }
+
+
+def _comparison(one: Comparison) -> dict[str, Any]:
+    return {
+        "benchmark": one.terms.name,
+        "kind": one.terms.kind,
+        "title": one.terms.title,
+        "reduced": one.terms.short,
+        "base": one.terms.base,
+        "rows": [_row(one, row) for row in one.rows],
+        "ranking": [row.row.key for row in one.ranking],
+        "contrasts": [
+            {"left": left.row.key, "right": right.row.key, **asdict(found)} for left, right, found in one.contrasts
+        ],
+    }
+
+
+def _row(one: Comparison, row: ComparedRow) -> dict[str, Any]:
+    acc, forgetting, gap, printed = (
+        spread(row.acc.values()), spread(row.forgetting.values()), one.gap(row), row.printed,
+    )  # fmt: skip
+    return {
+        "row": row.row.key,
+        "method": row.row.method,
+        "label": row.row.label,
+        "settings": row.settings,
+        "tried": [{"settings": settings, "validation_acc": value} for settings, value in row.choice.tried],
+        "runs": {seed: run.run_id for seed, run in row.runs.items()},
+        "acc": row.acc,
+        "forgetting": row.forgetting,
+        "acc_mean": acc and acc.mean,
+        "acc_sd": acc and acc.sd,
+        "forgetting_mean": forgetting and forgetting.mean,
+        "forgetting_sd": forgetting and forgetting.sd,
+        "best_minus_row": gap and asdict(gap),
+        "best": one.best(row, "acc"),
+        "paper": printed and {"acc": printed.acc, "acc_sd": printed.acc_sd, "forgetting": printed.forgetting,
+                              "forgetting_sd": printed.forgetting_sd},
+        "reduced": row.row.reduced,
+        "absent": row.row.absent,
+        "borrowed": row.row.borrowed,
+    }  # fmt: skip

@@ -1,32 +1,34 @@
-"""A table by its name: comparisons from what is stored, sheets from comparisons."""
+"""A table by its name: comparisons from stored runs, the runs that it lacks, sheets from comparisons."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from coldtheory.ground.errors import ColdError, unknown_name
 
-from .compared import Comparison, compared
-from .declared import benchmark, full_size, reduced_stand_in
+from .comparison import Comparison, compared
 from .sheet import Sheet
 from .sheets import in_full, side_by_side
-from .source import declarations
-from .stored import Shelf
-from .terms import Row, Terms
+from .stored import RunsOnHand
+from .terms import Row, Terms, benchmark, declarations, full_size, reduced_stand_in
+
+if TYPE_CHECKING:
+    from ..grid import Engine, Event
 
 PRINTED = ("complexity", "hyperparams")
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class FilledTable:
     """The comparisons behind a table, and the runs they were read from."""
 
     name: str
     comparisons: tuple[Comparison, ...]
-    shelf: Shelf
+    stored: RunsOnHand
 
 
 def names() -> list[str]:
@@ -70,23 +72,59 @@ def _selected(terms: Terms, keys: Sequence[str] | None, seeds: Sequence[int] | N
     return tuple(replace(row, seeds=tuple(seeds)) if row.seeds == terms.seeds else row for row in chosen)
 
 
-def make(name: str, terms: Sequence[Terms], roots: Sequence[Path]) -> Made:
-    shelf = Shelf(roots)
-    return Made(name, tuple(compared(one, shelf) for one in terms), shelf)
+def make(name: str, terms: Sequence[Terms], roots: Sequence[Path]) -> FilledTable:
+    """The table with what is stored below the folders `roots`."""
+    stored = RunsOnHand(roots)
+    return FilledTable(name, tuple(compared(one, stored) for one in terms), stored)
 
 
-def sheets(made: Made, call: str) -> list[Sheet]:
+def fill_table(
+    name: str,
+    terms: Sequence[Terms],
+    roots: Sequence[Path],
+    *,
+    engine: Engine,
+    data_root: Path | None = None,
+    retry_failed: bool = False,
+    on_event: Callable[[Event], None] | None = None,
+) -> tuple[FilledTable, dict[str, str]]:
+    """The table with all the runs that could be made, and why the others could not, by run id.
+
+    Runs for tuning come first: which final runs there are depends on what tuning chose, so each round makes what can
+    be named by then, until nothing is left to do. Weights are not kept, so that finished rows are small enough to be
+    committed.
+    """
+    from ..grid import fill  # noqa: PLC0415  (joblib and more, only where runs are made)
+
+    tried: set[str] = set()
+    failed: dict[str, str] = {}
+    while True:
+        made = make(name, terms, roots)
+        missing = {run.run_id: run for one in made.comparisons for run in one.missing if run.run_id not in tried}
+        if not missing:
+            return made, failed
+        tried |= missing.keys()
+        in_order = sorted(missing.values(), key=lambda run: run.config.evaluate_on != "validation")
+        for out, group in groupby(in_order, lambda run: run.out):
+            report = fill(
+                [run.config for run in group], out, engine=engine, data_root=data_root, retry_failed=retry_failed,
+                weights=False, on_event=on_event,
+            )  # fmt: skip
+            failed |= {**report.failed, **dict.fromkeys(report.busy, "another program runs it now")}
+
+
+def sheets(made: FilledTable, call: str) -> list[Sheet]:
     """One sheet for a benchmark; for the paper's wide tables one for each dataset."""
     if len(made.comparisons) == 1:
-        return [in_full(made.comparisons[0], made.shelf, call)]
+        return [in_full(made.comparisons[0], made.stored, call)]
     groups = [list(group) for _, group in groupby(made.comparisons, key=lambda one: one.terms.base["dataset"])]
-    return [side_by_side(group, [_stand_in(one, made.shelf) for one in group], made.shelf, call) for group in groups]
+    return [side_by_side(group, [_stand_in(one, made.stored) for one in group], made.stored, call) for group in groups]
 
 
-def _stand_in(comparison: Comparison, shelf: Shelf) -> Comparison | None:
+def _stand_in(comparison: Comparison, stored: RunsOnHand) -> Comparison | None:
     """Runs of a reduced size, shown beside and never mixed with those of full size."""
     name = reduced_stand_in(comparison.terms)
     if name is None or comparison.terms.kind != "equal":
         return None
-    found = compared(benchmark(name, "equal"), shelf)
-    return found if any(line.runs for line in found.lines) else None
+    found = compared(benchmark(name, "equal"), stored)
+    return found if any(row.runs for row in found.rows) else None

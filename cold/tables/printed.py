@@ -9,48 +9,39 @@ from typing import Any
 from coldtheory.ground.errors import ColdError
 from coldtheory.paper import Hyperparameters, paper
 
+from ..catalogue import COST_LETTERS, METHODS, method, printed_costs
 from ..presets import build_config
-from .costs import declared_costs
+from .footnotes import origin
 from .sheet import Column, Entry, Sheet
-from .stored import Shelf
-from .words import origin
+from .stored import RunsOnHand
 
 MEASURED = Path("runs/methods.json")
 _FIELDS = {
     "learning_rate": "lr", "optimizer": "optimizer", "epochs": "epochs", "tasks": "tasks", "V": "V", "delta": "delta",
     "task_batch_size": "batch_size", "memory_batch_size": "memory_batch",
 }  # fmt: skip
-_KEYS = {"COLD": "cold", "COLD-ORACLE": "cold-oracle"}
 
 
 def complexity(call: str, measured: Path | None = None) -> Sheet:
     """Operations a batch and storage: printed, declared, and measured where `cold methods --measure` was kept."""
-    titles = {facts["title"]: name for name, facts in declared_costs().items()}
-    found = _measured(measured)
+    printed, found = printed_costs(), _measured(measured)
     columns = ["method", "printed: a batch", "declared", "printed: storage", "declared"]
     if found:
         columns += ["ms a step, task 2", "last task", "numbers stored, task 2", "last task"]
-    rows, seen = [], set()
-    for entry in paper().complexity:
-        title = "COLD-ORACLE" if entry.method in seen else entry.method
-        seen.add(title)
-        rows.append((title, entry.operations, entry.storage))
-    rows += [(title, "", "") for title in titles if title not in seen]
-    lines = []
-    for title, operations, storage in rows:
-        name = titles.get(title, "")
-        own = declared_costs().get(name, {})
-        words = [title, operations, own.get("cost", ""), storage, own.get("storage", "")]
-        lines.append(tuple(Entry(word) for word in words + (_costs(found.get(name)) if found else [])))
+    rows = []
+    for name in (*printed, *(name for name in sorted(METHODS) if name not in printed)):
+        own, row = METHODS[name], printed.get(name)
+        operations, storage = ("", "") if row is None else (row.operations, row.storage)
+        words = [own.title, operations, own.cost, storage, own.storage]
+        rows.append(tuple(Entry(word) for word in words + (_costs(found.get(name)) if found else [])))
     notes = [
-        "b batch, m replayed samples a step, t past tasks, d weights, C a sample's gradient, M memory, p a sample's "
-        "size, n_c classes, N all samples; k, k', E as the methods' papers name their inner steps",
+        COST_LETTERS,
         "the paper prints two rows named COLD; its second is COLD-ORACLE",
     ]
     if not found:
         notes.append(f"no measured costs: cold methods --measure --json > {MEASURED} keeps some for this table")
     title = "Operations a batch and storage beside the model (tab:complexity_comparison)"
-    return Sheet(title, tuple(Column(name) for name in columns), tuple(lines), tuple(notes), (), _origin(call))
+    return Sheet(title, tuple(Column(name) for name in columns), tuple(rows), tuple(notes), (), _origin(call))
 
 
 def hyperparameters(call: str) -> list[Sheet]:
@@ -77,7 +68,7 @@ def _hyperparameter_sheet(label: str, call: str) -> Sheet:
 
 
 def _entry(run: Hyperparameters, name: str, setting: str) -> Entry:
-    flags = {"dataset": run.dataset, "method": _KEYS[run.method], "memory": run.memory, "preset": "paper"}
+    flags = {"dataset": run.dataset, "method": method(run.method).name, "memory": run.memory, "preset": "paper"}
     preset: Any = getattr(build_config(None, flags), setting)
     value: Any = getattr(run, name)
     shown = f"{value:g}" if isinstance(value, int | float) else str(value)
@@ -106,4 +97,4 @@ def _costs(row: dict[str, Any] | None) -> list[str]:
 
 
 def _origin(call: str) -> tuple[str, ...]:
-    return origin(call, Shelf(()))
+    return origin(call, RunsOnHand(()))

@@ -7,29 +7,29 @@ from collections.abc import Sequence
 
 from coldtheory.ground.statistics import Spread, spread
 
-from . import words
-from .compared import Comparison, Line
+from . import footnotes
+from .comparison import ComparedRow, Comparison
 from .sheet import Column, Entry, Sheet
-from .stored import Shelf
+from .stored import RunsOnHand
+from .terms import KINDS
 
 
-def in_full(comparison: Comparison, shelf: Shelf, call: str) -> Sheet:
+def in_full(comparison: Comparison, stored: RunsOnHand, call: str) -> Sheet:
     """One setting, each row with its seeds, its distance from the best and its settings."""
     columns = (
         Column("method"), Column("seeds"), *_four(""), Column("best − row", "difference"), Column("settings"),
     )  # fmt: skip
     rows = []
-    for line in comparison.lines:
-        best = comparison.best(line, "acc")
-        gap = Entry(None if best else comparison.gap(line))
-        rows.append((_label(line), Entry(words.seeds(line)), *_numbers(comparison, line), gap,
-                     Entry(words.settings(line))))  # fmt: skip
-    title = f"{comparison.terms.title}; {words.KINDS[comparison.terms.kind]}"
-    return _sheet(title, columns, rows, [comparison], shelf, call)
+    for row in comparison.rows:
+        gap = Entry(None if comparison.best(row, "acc") else comparison.gap(row))
+        numbers = _numbers(comparison, row)
+        rows.append((_label(row), Entry(footnotes.seeds(row)), *numbers, gap, Entry(footnotes.settings(row))))
+    title = f"{comparison.terms.title}; {KINDS[comparison.terms.kind]}"
+    return _sheet(title, columns, rows, [comparison], stored, call)
 
 
 def side_by_side(
-    comparisons: Sequence[Comparison], stand_ins: Sequence[Comparison | None], shelf: Shelf, call: str
+    comparisons: Sequence[Comparison], stand_ins: Sequence[Comparison | None], stored: RunsOnHand, call: str
 ) -> Sheet:
     """Several settings of one dataset; runs of a reduced size stand in columns of their own."""
     columns = [Column("method")]
@@ -39,17 +39,17 @@ def side_by_side(
         if stand_in is not None:
             columns += [Column("reduced: ACC %", "spread"), Column("reduced: F", "spread", 4)]
     rows = []
-    for number, line in enumerate(comparisons[0].lines):
-        row = [_label(line)]
+    for number, row in enumerate(comparisons[0].rows):
+        entries = [_label(row)]
         for comparison, stand_in in zip(comparisons, stand_ins, strict=True):
-            row += _numbers(comparison, comparison.lines[number])
+            entries += _numbers(comparison, comparison.rows[number])
             if stand_in is not None:
-                row += _reduced(stand_in.line(line.row.key))
-        rows.append(tuple(row))
+                entries += _reduced(stand_in.row(row.row.key))
+        rows.append(tuple(entries))
     dataset = comparisons[0].terms.title.partition(",")[0]
-    title = f"{dataset}; {words.KINDS[comparisons[0].terms.kind]}"
+    title = f"{dataset}; {KINDS[comparisons[0].terms.kind]}"
     more = [f"reduced: {one.terms.title}; cold table {one.terms.name}" for one in stand_ins if one is not None]
-    return _sheet(title, tuple(columns), rows, comparisons, shelf, call, more)
+    return _sheet(title, tuple(columns), rows, comparisons, stored, call, more)
 
 
 def _sheet(
@@ -57,13 +57,13 @@ def _sheet(
     columns: tuple[Column, ...],
     rows: Sequence[tuple[Entry, ...]],
     comparisons: Sequence[Comparison],
-    shelf: Shelf,
+    stored: RunsOnHand,
     call: str,
     more: Sequence[str] = (),
 ) -> Sheet:
-    notes = (*more, *words.notes(comparisons, shelf))
-    missing = words.commands(comparisons, shelf)
-    return Sheet(title, columns, tuple(rows), notes, missing, words.origin(call, shelf))
+    notes = (*more, *footnotes.notes(comparisons, stored))
+    missing = footnotes.commands(comparisons, stored)
+    return Sheet(title, columns, tuple(rows), notes, missing, footnotes.origin(call, stored))
 
 
 def _four(where: str) -> list[Column]:
@@ -75,16 +75,16 @@ def _four(where: str) -> list[Column]:
     ]
 
 
-def _label(line: Line) -> Entry:
-    return Entry(f"{line.row.label} (reduced)" if line.row.reduced else line.row.label)
+def _label(row: ComparedRow) -> Entry:
+    return Entry(f"{row.row.label} (reduced)" if row.row.reduced else row.row.label)
 
 
-def _numbers(comparison: Comparison, line: Line) -> list[Entry]:
-    paper = line.printed
+def _numbers(comparison: Comparison, row: ComparedRow) -> list[Entry]:
+    paper = row.printed
     return [
-        Entry(spread(line.acc.values()), comparison.best(line, "acc")),
+        Entry(spread(row.acc.values()), comparison.best(row, "acc")),
         _printed(paper.acc, paper.acc_sd, paper.acc_rounding, paper.acc_bold) if paper else Entry(),
-        Entry(spread(line.forgetting.values()), comparison.best(line, "forgetting")),
+        Entry(spread(row.forgetting.values()), comparison.best(row, "forgetting")),
         _printed(paper.forgetting, paper.forgetting_sd, paper.forgetting_rounding, paper.forgetting_bold)
         if paper
         else Entry(),
@@ -102,6 +102,6 @@ def _printed(mean: float | None, sd: float | None, rounding: float, bold: bool) 
     return Entry(Spread(mean, sd, shown=f"{mean:.{digits}f} ± {rounded if float(rounded) == sd else f'{sd:g}'}"), bold)
 
 
-def _reduced(line: Line | None) -> list[Entry]:
-    found = (None, None) if line is None else (spread(line.acc.values()), spread(line.forgetting.values()))
+def _reduced(row: ComparedRow | None) -> list[Entry]:
+    found = (None, None) if row is None else (spread(row.acc.values()), spread(row.forgetting.values()))
     return [Entry(value) for value in found]

@@ -1,14 +1,34 @@
-"""The terms of a comparison, row by row, as frozen records."""
+"""The terms of each comparison as frozen records, read from comparisons.toml or from a file of the user's own.
+
+What a method is called and what its own paper prints is in `cold.catalogue`; the file says how methods are compared.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-KINDS = ("equal", "published")
+from coldtheory.ground.errors import ColdError, unknown_name
+from coldtheory.paper import paper
+
+from ..catalogue import METHODS, ONLINE
+from ..config import read_config
+from ..presets import build_config
+
+KINDS = {
+    "equal": "equal terms",
+    "published": "as published: each method with the settings of its own paper, on the same data and memory",
+}
 Settings = dict[str, Any]
+
+_BUILT_IN = Path(__file__).parent / "comparisons.toml"
+_MAY_LACK = ("method", "variant", "published", "full", "benchmark")
+_other: ContextVar[tuple[str, Settings] | None] = ContextVar("comparisons", default=None)
 
 
 @dataclass(frozen=True)
@@ -31,7 +51,7 @@ class Tuning:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table. `fixed` are its settings before tuning, `final` what only its final runs have."""
+    """One row of a table. `fixed` are its settings before tuning, `final` what only its final runs have."""
 
     key: str
     method: str
@@ -66,10 +86,203 @@ class Terms:
     contrasts: tuple[tuple[str, str], ...]
 
 
+@dataclass(frozen=True)
+class Published:
+    """Settings of a method's own paper, and where they come from if not from there."""
+
+    settings: Settings = field(default_factory=dict)
+    borrowed: str = ""
+    absent: str = ""
+
+
 def layered(*layers: Mapping[str, Any]) -> Settings:
     """Later settings over earlier ones; a method's options are joined."""
-    joint: Settings = {}
+    merged: Settings = {}
     for layer in layers:
-        options = {**joint.get("options", {}), **layer.get("options", {})}
-        joint = {**joint, **layer, **({"options": options} if options else {})}
-    return joint
+        options = {**merged.get("options", {}), **layer.get("options", {})}
+        merged = {**merged, **layer, **({"options": options} if options else {})}
+    return merged
+
+
+# ------------------------------------------------------------------------------------------------ the file
+
+
+@contextmanager
+def using(path: Path | None) -> Iterator[None]:
+    """Other comparisons within a `with` block, read once at its start; None: those of this package."""
+    token = _other.set(None if path is None else (path.name, _read(path)))
+    try:
+        yield
+    finally:
+        _other.reset(token)
+
+
+def declarations() -> Settings:
+    other = _other.get()
+    return _built_in() if other is None else other[1]
+
+
+def source_name() -> str:
+    """For messages."""
+    other = _other.get()
+    return _BUILT_IN.name if other is None else other[0]
+
+
+@lru_cache(maxsize=1)
+def _built_in() -> Settings:
+    return _read(_BUILT_IN)
+
+
+def _read(path: Path) -> Settings:
+    told = {**{name: {} for name in _MAY_LACK}, **read_config(path)}
+    told["full"] = {"tables": {}, "stand_in": {}, **told["full"]}
+    return told
+
+
+# ------------------------------------------------------------------------------------------------ from it to terms
+
+
+def benchmark(name: str, kind: str) -> Terms:
+    """The terms of a benchmark that is declared by name."""
+    known = declarations()["benchmark"]
+    if name not in known:
+        raise unknown_name("benchmark", name, known)
+    try:
+        return _terms(name, kind, known[name])
+    except ColdError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ColdError(f"{source_name()} does not follow its schema at {name}: {error!r}") from None
+
+
+def full_size(table: str, kind: str) -> tuple[Terms, ...]:
+    """The terms of one of the paper's own tables at full size: one benchmark per printed column."""
+    about = declarations()["full"]
+    label = about["tables"][table]
+    return tuple(
+        _terms(
+            f"{dataset} {memory}",
+            kind,
+            {
+                **about,
+                "title": f"{paper().datasets[dataset].name}, M = {memory}",
+                "base": {"dataset": dataset, "preset": "paper", "memory": memory},
+                "printed": [label, dataset, memory],
+            },
+        )
+        for dataset, memory in paper().table(label).columns
+    )
+
+
+def reduced_stand_in(terms: Terms) -> str | None:
+    """The benchmark whose reduced runs may stand beside a column of full size."""
+    name = declarations()["full"]["stand_in"].get(terms.name)
+    return None if name is None else str(name)
+
+
+def _terms(name: str, kind: str, about: Settings) -> Terms:
+    if kind not in about:
+        known = [n for n, entry in declarations()["benchmark"].items() if kind in entry]
+        raise ColdError(f"{name} has no comparison of kind {kind!r}; {', '.join(known)} has one")
+    printed = about.get("printed")
+    return Terms(
+        name=name,
+        kind=kind,
+        title=about["title"],
+        short=about.get("short", ""),
+        base=about["base"],
+        seeds=_seeds(about),
+        rows=tuple(_row(key, kind, about) for key in about[kind]),
+        out=Path(about["out"]),
+        tuning_out=Path(about["tuning_out"] if "tuning_out" in about else about["out"]),
+        printed=None if printed is None else (str(printed[0]), str(printed[1]), int(printed[2])),
+        contrasts=tuple((left, right) for left, right in about.get("contrasts", [])),
+    )
+
+
+def _seeds(about: Settings) -> tuple[int, ...]:
+    return tuple(about["seeds"] if "seeds" in about else declarations()["seeds"])
+
+
+def published(method: str, dataset: str) -> Published:
+    """What a method takes from its own paper for a dataset; memory and whatever `keeps` names stay the table's."""
+    if _method(method).get("unpublished"):  # nothing to set beyond the base
+        return Published()
+    here = declarations()["published"].get(dataset, {})
+    entry = here.get(method, {})
+    settings = _own_settings(method, entry.get("from", dataset))
+    if settings is None:
+        return Published(absent=f"its authors print no settings for {dataset}")
+    assumed = entry.get("assumed", {})
+    words = [f"settings of its paper for {entry['from']}"] if "from" in entry else []
+    words += [f"{name} = {value} assumed" for name, value in assumed.items()]
+    kept = {k: v for k, v in layered(settings, assumed).items() if k not in here.get("keeps", ["memory"])}
+    return Published(kept, "; ".join(words))
+
+
+def _own_settings(method: str, dataset: str) -> Settings | None:
+    """The settings that the file gives for a method on a dataset, or else the method's own paper."""
+    told = declarations()
+    entry = told["published"].get(dataset, {}).get(method, {})
+    if "settings" in entry:
+        return layered(told.get("online", ONLINE) if entry.get("online") else {}, entry["settings"])
+    printed = METHODS[method].published.get(dataset) if method in METHODS else None
+    return None if printed is None else dict(printed)
+
+
+def _method(name: str) -> Settings:
+    """What is known of a method: its entry in the catalogue, and over it what the file says."""
+    told = declarations()["method"]
+    if name not in told and name not in METHODS:
+        raise unknown_name(f"method in {source_name()}", name, dict.fromkeys([*METHODS, *told]))
+    entry = METHODS.get(name)
+    known = {} if entry is None else {"title": entry.title, "forgets": entry.forgets, "bound": entry.bound}
+    return {**known, **told.get(name, {})}
+
+
+def _row(key: str, kind: str, about: Settings) -> Row:
+    variant = declarations()["variant"].get(key, {})
+    name = variant.get("method", key)
+    method, plain = _method(name), variant.get("plain", False)
+    own = published(name, about["base"]["dataset"]) if kind == "published" and not plain else Published()
+    equal = {} if kind == "published" or plain else layered(method.get("equal", {}), about.get("of", {}).get(key, {}))
+    wanted = variant.get("tuned", method.get("tuned", True))
+    tuned = kind == "equal" and not plain and "tuning_out" in about and wanted
+    return Row(
+        key=key,
+        method=name,
+        title=method["title"],
+        label=variant.get("label", method["title"]),
+        seeds=tuple(variant.get("seeds", _seeds(about))),
+        fixed=layered(own.settings, equal, variant.get("settings", {})),
+        final=variant.get("final", {}),
+        tuning=_tuning(name, method, about) if tuned else None,
+        reduced=variant.get("reduced") or about.get("reduced", {}).get(key, ""),
+        absent=about.get("absent", {}).get(key, "") or own.absent,
+        borrowed=own.borrowed,
+        note=method.get("note", "") if tuned else "",
+        forgets=method.get("forgets", True),
+        bound=method.get("bound", False),
+    )
+
+
+def _tuning(name: str, method: Settings, about: Settings) -> Tuning:
+    shared = declarations()["tuning"]
+    settings = {**about.get("tuning", shared["settings"]), "seed": shared["seed"]}
+    parameter = about.get("parameter", {}).get(name, method.get("parameter"))
+    found = None if parameter is None else _parameter(parameter, {**about["base"], "method": name})
+    return Tuning(tuple(about.get("rates", shared["lr"])), settings, found)
+
+
+def _parameter(told: Settings, base: Settings) -> Parameter:
+    option = "option" in told
+    name = told["option" if option else "setting"]
+
+    def as_settings(value: Any) -> Settings:
+        return {"options": {name: value}} if option else {name: value}
+
+    if "factors" in told:
+        start = getattr(build_config(None, base), name)
+        return Parameter(name, as_settings(start), tuple(as_settings(start * factor) for factor in told["factors"]))
+    start = {} if "default" in told else as_settings(told["start"])
+    return Parameter(name, start, tuple(as_settings(value) for value in told["others"]))

@@ -76,7 +76,7 @@ class RunFacts(Facts):
     @cached_property
     def hat(self) -> Array:  # type: ignore[override]
         models = np.moveaxis(self.run.w, -2, 0)[..., None, :]
-        return np.stack([self.phi_hat.at(x) for x in models], axis=-2)  # one model at a time: T d numbers a run
+        return np.stack([self.phi_hat.at(x) for x in models], axis=-2)  # one model at a time: T d numbers per run
 
     @cached_property
     def hat_ref(self) -> Array:  # type: ignore[override]

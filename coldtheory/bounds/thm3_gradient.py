@@ -1,6 +1,6 @@
 """Theorem 3: the average squared gradient under gradient descent.  Paper label: thm:gradient_norm_bound.
 
-Problem: J gradient steps on DPP_t a task; how small do the gradients of the current losses get on average?
+Problem: J gradient steps on DPP_t per task; how small do the gradients of the current losses get on average?
 
 Statement (eta <= 1/alpha_t):
 

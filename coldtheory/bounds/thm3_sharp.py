@@ -37,7 +37,7 @@ def corrected(facts: Facts) -> Bound:
 
 def sharp(facts: Facts) -> Bound:
     """1/(1 - eta alpha/2) in place of 2, and Lemma 1's ageing term."""
-    where = "one gradient step a task in one dimension, equal curvatures, equal optima"
+    where = "one gradient step per task in one dimension, equal curvatures, equal optima"
     return _make("sharp", facts, "trajectory", step_factor(facts), ("eta < 2/alpha_t",), "tight", where, ageing=True)
 
 
@@ -91,7 +91,7 @@ STATEMENT = Statement(
             "last loss": "its end, Phi_T(x_T)",
             "variation": "the loss changes between tasks",
             "residual": "Delta_t of Lemma 1",
-            "relief": "each queue is served by delta a task",
+            "relief": "each queue is served by delta per task",
             "ageing": "Lemma 1's Lyap[t-1]/(t-1), mean weights only",
             "last Lyapunov": "the end of the telescoped drift",
             "conflict": "negative inner products of gradients, weighted by the queues themselves",

@@ -71,7 +71,7 @@ def chosen_ids(only: Iterable[str] | None = None) -> list[str]:
 
 
 def run_certificate(id: str, size: Size = "small") -> list[Record]:
-    """The records of one certificate: one for a proof, one a setting for a worst case."""
+    """The records of one certificate: one for a proof, one per setting for a worst case."""
     if size not in ("small", "full"):
         raise unknown_name("size", size, ("small", "full"))
     return list(CERTIFICATES[id].run(size))

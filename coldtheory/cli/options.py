@@ -9,7 +9,9 @@ from typing import Annotated, Literal
 import numpy as np
 import typer
 
+from ..ground import command_line
 from ..ground.errors import ColdError
+from ..paper import TOY
 from ..sources import Source, load_source
 from ..tasks import REGIMES
 
@@ -22,10 +24,12 @@ DimensionOption = Annotated[int | None, typer.Option("--d", help="Dimension of t
 VOption = Annotated[str, typer.Option("--V", help="Weight of the present task: a number, or a grid to sweep.")]
 EtaOption = Annotated[str, typer.Option("--eta", help="Step size, or 'auto' for 1/(2 alpha_t).")]
 DeltaOption = Annotated[str, typer.Option("--delta", help="Tolerance of the queues.")]
-StepsOption = Annotated[str, typer.Option("--steps", help="Gradient steps a task.")]
-MemoryOption = Annotated[str | None, typer.Option("--memory", help="Points a task in the memory (sampled tasks).")]
-PointsOption = Annotated[int | None, typer.Option("--points", help="Sampled tasks: number of points a task.")]
-SpreadOption = Annotated[float | None, typer.Option("--spread", help="Sampled tasks: s.d. of the points.")]
+StepsOption = Annotated[str, typer.Option("--steps", help="Gradient steps per task.")]
+MemoryOption = Annotated[str | None, typer.Option("--memory", help="Sampled tasks: points per task in the memory.")]
+PointsOption = Annotated[int | None, typer.Option("--points", help="Sampled tasks: points per task.")]
+SpreadOption = Annotated[
+    float | None, typer.Option("--spread", help="Sampled tasks: standard deviation of the points.")
+]
 ReferenceOption = Annotated[
     Literal["previous", "best"], typer.Option("--reference", help="previous: COLD. best: COLD-ORACLE.")
 ]
@@ -33,18 +37,36 @@ WeightsOption = Annotated[
     Literal["mean", "sum", "none"],
     typer.Option("--weights", help="Queue weights: mean (appendix), sum (main text), none (queue off)."),
 ]
-SolverOption = Annotated[Literal["gd", "exact"], typer.Option("--solver", help="Gradient steps, or the minimiser.")]
-WindowOption = Annotated[int | None, typer.Option("--window", help="With best: only the last so many models.")]
-NoiseOption = Annotated[float, typer.Option("--noise", help="S.d. of gradient noise a coordinate.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and nothing else on stdout.")]
+SolverOption = Annotated[
+    Literal["gd", "exact"], typer.Option("--solver", help="Gradient steps, or the exact minimiser.")
+]
+WindowOption = Annotated[int | None, typer.Option("--window", help="With best: choose among this many latest models.")]
+NoiseOption = Annotated[float, typer.Option("--noise", help="Standard deviation of the gradient noise per coordinate.")]
+JsonOption = command_line.JsonOption
 RunsOption = Annotated[
     Path | None,
     typer.Option("--runs", help="Folder of training runs; without it: runs, if it holds some, or the package's own."),
 ]
 OutOption = Annotated[Path, typer.Option("--out", help="Folder of stored results.")]
-EngineOption = Annotated[Literal["loky", "dask", "serial"], typer.Option("--engine", help="How cells run.")]
-JobsOption = Annotated[int, typer.Option("--jobs", help="Worker processes; -1: all cores.")]
+EngineOption = Annotated[
+    Literal["loky", "dask", "serial"], typer.Option("--engine", help="How the cells of the grid are computed.")
+]
+JobsOption = Annotated[int, typer.Option("--jobs", help="Number of worker processes; -1 uses all cores.")]
 SchedulerOption = Annotated[str | None, typer.Option("--scheduler", help="Address of a running dask scheduler.")]
+
+
+def typed(value: float) -> str:
+    """A number as one types it.
+
+    >>> typed(200.0), typed(0.0004)
+    ('200', '4e-4')
+    """
+    mantissa, exponent = f"{value:e}".split("e")
+    return f"{value:g}" if abs(value) >= 1e-3 else f"{float(mantissa):g}e{int(exponent)}"
+
+
+#: the paper's setting, as one would type it
+PAPER = {name: typed(value) for name, value in vars(TOY).items()}
 
 
 def parse_grid(text: str, name: str) -> list[float]:

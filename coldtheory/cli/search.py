@@ -34,34 +34,43 @@ def search_one(
     T: Annotated[str | None, typer.Option("--T", help="Number of tasks: 3, or a range 3:8 to go through.")] = None,
     d: Annotated[int | None, typer.Option("--d", help="Dimension of the model.")] = None,
     blocks: Annotated[
-        int | None, typer.Option("--blocks", help="Only streams of so many blocks of equal tasks.")
+        int | None, typer.Option("--blocks", help="Only streams that consist of this many blocks of equal tasks.")
     ] = None,
     weights: Annotated[Literal["mean", "sum"] | None, typer.Option("--weights", help="Queue weights.")] = None,
     reference: Annotated[
-        Literal["previous", "best"] | None, typer.Option("--reference", help="Case 1 or Case 2.")
+        Literal["previous", "best"] | None,
+        typer.Option("--reference", help="previous: Case 1, COLD. best: Case 2, COLD-ORACLE."),
     ] = None,
-    solver: Annotated[Literal["gd", "exact"] | None, typer.Option("--solver", help="Steps, or the minimiser.")] = None,
+    solver: Annotated[
+        Literal["gd", "exact"] | None, typer.Option("--solver", help="Gradient steps, or the exact minimiser.")
+    ] = None,
     hessians: Annotated[
-        Literal["identity", "scalar", "psd"] | None, typer.Option("--hessians", help="Curvatures to search.")
+        Literal["identity", "scalar", "psd"] | None,
+        typer.Option("--hessians", help="Which Hessians the tasks may have."),
     ] = None,
     memory: Annotated[
         bool | None, typer.Option("--memory/--no-memory", help="Whether memory losses may differ from the tasks'.")
     ] = None,
-    steps: Annotated[int | None, typer.Option("--steps", help="Gradient steps a task.")] = None,
+    steps: Annotated[int | None, typer.Option("--steps", help="Gradient steps per task.")] = None,
     step_limit: Annotated[float | None, typer.Option("--step-limit", help="The largest eta alpha_t.")] = None,
-    without: Annotated[list[str] | None, typer.Option("--without", help="A premise to waive, by its name.")] = None,
+    without: Annotated[
+        list[str] | None, typer.Option("--without", help="Name of a premise that need not hold; may be repeated.")
+    ] = None,
     seconds: Annotated[
         float | None, typer.Option("--seconds", help="Time limit (default: 60, if there is no other limit).")
     ] = None,
-    rounds: Annotated[int | None, typer.Option("--rounds", help="Stop after so many restarts.")] = None,
-    candidates: Annotated[int | None, typer.Option("--candidates", help="Stop after so many runs.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="On one machine, equal seeds go through equal candidates.")] = 0,
+    rounds: Annotated[int | None, typer.Option("--rounds", help="Stop after this many restarts.")] = None,
+    candidates: Annotated[int | None, typer.Option("--candidates", help="Stop after this many runs.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="On one machine, equal seeds try equal candidates.")] = 0,
     until_broken: Annotated[
         bool | None,
-        typer.Option("--until-broken/--keep-going", help="Stop at a clear violation (default: if known to be false)."),
+        typer.Option(
+            "--until-broken/--keep-going",
+            help="Stop at the first clear violation (default: for forms known to be false).",
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Save the instance in this .toml.")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the instance into this .png or .pdf.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Save the instance in this .toml file.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the instance into this .png or .pdf file.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Search optima, curvatures, memory, V, delta and eta for the largest left/right side of a statement.

@@ -28,10 +28,10 @@ def add_to(app: typer.Typer) -> None:
 
 def simulate_one(
     regime: o.RegimeOption = "high",
-    V: o.VOption = "200",
-    eta: o.EtaOption = "4e-4",
-    delta: o.DeltaOption = "4e-7",
-    steps: o.StepsOption = "3",
+    V: o.VOption = o.PAPER["V"],
+    eta: o.EtaOption = o.PAPER["eta"],
+    delta: o.DeltaOption = o.PAPER["delta"],
+    steps: o.StepsOption = o.PAPER["steps"],
     T: o.TOption = None,
     d: o.DimensionOption = None,
     memory: o.MemoryOption = None,
@@ -43,7 +43,9 @@ def simulate_one(
     solver: o.SolverOption = "gd",
     window: o.WindowOption = None,
     noise: o.NoiseOption = 0.0,
-    save: Annotated[Path | None, typer.Option("--save", help="Keep models, queues and series in this .npz.")] = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", help="Keep models, queues and series in this .npz file.")
+    ] = None,
     as_json: o.JsonOption = False,
 ) -> None:
     """Run one setting and summarise it.

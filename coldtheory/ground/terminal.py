@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.table import Table
 
 
@@ -19,7 +30,7 @@ def plain_table(*columns: str, gap: int = 1, **settings: Any) -> Table:
 
 
 class Bar:
-    """A bar on stderr with the time left; entering it gives a function of (done, total).
+    """A bar on stderr with the time left, where stderr is a terminal; entering it gives a function of (done, total).
 
     >>> with Bar("sweep") as tell:
     ...     tell(1, 2)
@@ -27,7 +38,10 @@ class Bar:
 
     def __init__(self, title: str) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+        console = Console(stderr=True)
+        self._bar = Progress(
+            *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
+        )
         self._task = self._bar.add_task(title, total=None)
 
     def __enter__(self) -> Callable[[int, int], None]:
@@ -36,3 +50,19 @@ class Bar:
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
+
+
+@contextmanager
+def progress_bar(
+    title: str, total: int | None, *, of_bytes: bool = False, done: int = 0
+) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr for work that comes in amounts; yields a function that moves it on by an amount.
+
+    Without a terminal nothing is printed.
+    """
+    console = Console(stderr=True)
+    amounts: list[ProgressColumn] = [DownloadColumn(), TransferSpeedColumn()] if of_bytes else [MofNCompleteColumn()]
+    columns = [TextColumn("{task.description}"), BarColumn(), *amounts, TimeRemainingColumn()]
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(title, total=total, completed=done)
+        yield lambda amount: bar.advance(task, amount)

@@ -4,7 +4,7 @@
 
 Each is non-negative with the value 0 at its centre b_t (and at its translates by periods), smooth with the constant
 max_i a_{t,i} f_i^2 on all of R^d, and has flat tops, saddles and false directions. Since all tasks share the
-frequencies f_i, a difference of two losses is again a constant minus one cosine a coordinate, and so is a product of
+frequencies f_i, a difference of two losses is again a constant minus one cosine per coordinate, and so is a product of
 two slopes: their extreme values over an interval are known, and those over a box are sums of them.
 """
 

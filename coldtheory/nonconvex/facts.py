@@ -101,7 +101,7 @@ class CosineFacts(Facts):
 
     @cached_property
     def curvature(self) -> Array:  # type: ignore[override]
-        """DPP_t'' is one cosine a coordinate; its height is the largest |curvature| on all of R^d."""
+        """DPP_t'' is one cosine per coordinate; its height is the largest |curvature| on all of R^d."""
         together = self.V[:, None, None] * self.phi.phasors + self.beta @ self.phi_hat.phasors
         return np.asarray((np.abs(together) * self.phi.frequencies**2).max(axis=-1))
 

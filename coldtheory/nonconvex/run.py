@@ -73,7 +73,7 @@ def minimise_on_grid(
     reference: str = "previous",
     weights: str = "mean",
 ) -> CosineFacts:
-    """x_t the exact minimiser of DPP_t over W, a grid of `count` points a coordinate; x_0 is its point number w0."""
+    """x_t the exact minimiser of DPP_t over W, a grid of `count` points per coordinate; x_0 is its point number w0."""
     hat = phi if hat is None else hat
     rule = _rule(phi, V, delta, reference, weights)
     grid = np.array(list(product(np.linspace(low, high, count), repeat=phi.d)))

@@ -95,7 +95,7 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """A finite W: n points a run, (R, n, d)."""
+    """A finite W: n points per run, (R, n, d)."""
 
     points: Array
 

@@ -1,4 +1,4 @@
-"""What the paper prints: its numbers (paper_tables.toml) and short facts of its text (paper_facts.toml)."""
+"""What the paper prints: its tables (paper_tables.toml), facts of its text (paper_facts.toml), its toy's settings."""
 
 from .reader import (
     Complexity,
@@ -17,8 +17,10 @@ from .reader import (
     statements,
     using,
 )
+from .toy import TOY, ToySettings
 
 __all__ = [
+    "TOY",
     "Complexity",
     "Fact",
     "Hyperparameters",
@@ -27,6 +29,7 @@ __all__ = [
     "PrintedResult",
     "PrintedStatement",
     "ResultsTable",
+    "ToySettings",
     "fact",
     "facts",
     "load_paper",

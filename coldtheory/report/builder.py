@@ -21,7 +21,7 @@ from . import claims as c
 from .gallery import figure_cards
 from .outcomes import Outcomes
 from .statements import latex_by_label, model_formulas, statement_cards
-from .streams import SEEDS, D, embedded_streams
+from .streams import SEEDS, D, T, embedded_streams
 
 _STYLES = ("style.css", "explorer.css")
 _SCRIPTS = (
@@ -31,7 +31,7 @@ _SLIDERS = (
     ("V", "V", "weight of the task"),
     ("delta", "δ", "tolerance"),
     ("eta", "η", "step size"),
-    ("steps", "J", "steps a task"),
+    ("steps", "J", "steps per task"),
     ("T", "T", "tasks"),
 )
 _NOWHERE = "form-action 'none'; base-uri 'none'"
@@ -40,11 +40,11 @@ _COMMANDS = (
     ("coldtheory check --explain thm3", "one statement with its proof, in the terminal"),
     ("coldtheory sweep-V --regime all", "the runs behind the theory figures; stored in results/"),
     ("coldtheory simulate --regime high --V 200", "one run; the explorer prints the command of its own"),
-    ("coldtheory plot all", "draws the figures from stored results"),
+    ("coldtheory plot all", "draws the figures, and computes what they need first"),
     ("coldtheory report --check", "checks every claim and writes this page"),
     ("coldtheory serve", "opens it on this machine only"),
 )
-_NO_FIGURES = "<p>No pictures yet; <code>coldtheory plot all --run</code> draws them.</p>"
+_NO_FIGURES = "<p>No pictures yet; <code>coldtheory plot all</code> draws them.</p>"
 _RESULT_KEYS = ("regime", "T", "d", "V", "eta", "delta", "steps", "reference", "weights", "solver")
 
 
@@ -65,6 +65,7 @@ def build_report(outcomes: Outcomes, *, results: Path, figures: Path | None) -> 
         sections=c.section_options(outcomes.rows),
         checked=_checked(outcomes),
         claims=c.verdict_table(outcomes.rows, latex_by_label(statements)),
+        T=T,
         d=D,
         model=model_formulas(),
         sliders="".join(_slider(*slider) for slider in _SLIDERS),

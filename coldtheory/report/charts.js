@@ -82,7 +82,7 @@ function linePath(xs, ys, x, y) {
   return path;
 }
 
-// Asking for a width in the middle of drawing makes the browser lay the page out, so it is asked once a page width.
+// Asking for a width in the middle of drawing makes the browser lay the page out, so it is asked once per page width.
 let widths = new WeakMap();
 
 function forgetWidths() {

@@ -5,15 +5,20 @@ const CURVE = [1, 3, 10, 20, 35, 50, 75, 100, 150, 200, 300, 500, 1000, 2000, 50
 const LABELLED = new Set([10, 50, 200, 1000, 5000]);
 const SLIDERS = {
   V: { low: 0, high: 3.7, log: true }, delta: { low: -9, high: 1, log: true }, eta: { low: -5, high: -2, log: true },
-  steps: { low: 1, high: 10 }, T: { low: 2, high: 150 },
+  steps: { low: 1, high: 10 }, T: { low: 2 }, // as many tasks as the page carries
 };
-const LIMITS = { V: [1e-6, 1e9], delta: [1e-15, 1e6], eta: [1e-12, 10], steps: [1, 1000], T: [2, 150] };
-const PRESETS = {
-  paper: { regime: "high", V: 200, eta: 4e-4, delta: 4e-7, steps: 3, reference: "previous", weights: "mean", T: 150 },
-  conflict: { regime: "conflict", V: 50, eta: 1e-4, delta: 4e-7, steps: 3, reference: "best", weights: "mean", T: 150 },
-  wild: { regime: "high", V: 3000, eta: 9e-4, delta: 4e-7, steps: 3, reference: "previous", weights: "mean", T: 150 },
-  tight: { regime: "conflict", V: 200, eta: null, delta: 0.01, steps: 1, reference: "previous", weights: "mean", T: 150 },
-};
+const LIMITS = { V: [1e-6, 1e9], delta: [1e-15, 1e6], eta: [1e-12, 10], steps: [1, 1000], T: [2] };
+
+// The examples, each told by how it differs from the paper's setting, which the page carries.
+function presetsOf(paper) {
+  const usual = { ...paper, regime: "high", reference: "previous", weights: "mean" };
+  return {
+    paper: usual,
+    conflict: { ...usual, regime: "conflict", V: 50, eta: 1e-4, reference: "best" },
+    wild: { ...usual, V: 3000, eta: 9e-4 },
+    tight: { ...usual, regime: "conflict", eta: null, delta: 0.01, steps: 1 },
+  };
+}
 
 function startExplorer() {
   const root = document.getElementById("explorer");
@@ -21,7 +26,9 @@ function startExplorer() {
   const streams = Object.fromEntries(
     Object.entries(data.streams).map(([name, s]) => [name, { fixed: decode(s.fixed), slope: decode(s.slope) }]),
   );
-  const state = { ...PRESETS.paper, seed: data.seeds[0], log: false, cursor: null };
+  SLIDERS.T.high = LIMITS.T[1] = data.T;
+  const presets = presetsOf(data.paper);
+  const state = { ...presets.paper, seed: data.seeds[0], log: false, cursor: null };
   const byId = (id) => document.getElementById(id);
   const readable = ["plot-gradient", "plot-queue", "plot-mean"].map(byId);
   let curve = { key: "", points: [] };
@@ -93,7 +100,7 @@ function startExplorer() {
     });
   }
 
-  connectControls(state, redraw);
+  connectControls(state, presets, redraw);
   for (const plot of readable) connectCursor(plot, state, () => now && !now.run.diverged && draw());
   byId("numbers").addEventListener("toggle", () => now && byId("numbers").open && showTable(now.run));
   colourBar(byId("bar"));
@@ -120,7 +127,7 @@ function toPosition(name, value) {
   return SLIDERS[name].log ? Math.log10(value) : value;
 }
 
-function connectControls(state, redraw) {
+function connectControls(state, presets, redraw) {
   const byId = (id) => document.getElementById(id);
   byId("settings").addEventListener("submit", (event) => event.preventDefault());
   function show(but) {
@@ -172,7 +179,7 @@ function connectControls(state, redraw) {
   });
   for (const button of document.querySelectorAll("[data-preset]")) {
     button.addEventListener("click", (event) => {
-      Object.assign(state, PRESETS[button.dataset.preset], { cursor: null });
+      Object.assign(state, presets[button.dataset.preset], { cursor: null });
       show();
       redraw(event.timeStamp);
     });

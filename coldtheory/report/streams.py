@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ..paper import TOY
 from ..quadratics import Array
 from ..tasks import high, make_tasks
 
 REGIMES = ("low", "high", "conflict")
 SEEDS = (0, 1, 2)
-T = 150
-D = 25
+T, D = TOY.T, TOY.d
 
 
 def embedded_streams() -> dict[str, Any]:
@@ -25,7 +25,8 @@ def embedded_streams() -> dict[str, Any]:
         for seed in SEEDS
         for fixed, slope in [parts(regime, seed)]
     }
-    return {"T": T, "d": D, "regimes": REGIMES, "seeds": SEEDS, "streams": streams}
+    paper = {name: getattr(TOY, name) for name in ("V", "eta", "delta", "steps", "T")}
+    return {"T": T, "d": D, "regimes": REGIMES, "seeds": SEEDS, "streams": streams, "paper": paper}
 
 
 def parts(regime: str, seed: int) -> tuple[Array, Array]:

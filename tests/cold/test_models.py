@@ -8,7 +8,7 @@ from torch import nn
 
 from cold.data import Benchmark, Part, Task, Transform, from_tensors, load_benchmark
 from cold.models import build_model, default_model
-from cold.models.resnet import resnet18
+from cold.models.networks import resnet18
 from coldtheory.ground.errors import ColdError
 
 
@@ -34,7 +34,7 @@ def test_paper_networks_have_the_sizes_that_arithmetic_gives():
 
 
 def _resnet18_size(width, outputs):
-    """Counted by hand: 3x3 convolutions without bias, two numbers a channel for each BatchNorm, 1x1 shortcuts."""
+    """Counted by hand: 3x3 convolutions without bias, two numbers per channel for each BatchNorm, 1x1 shortcuts."""
     w = [width, 2 * width, 4 * width, 8 * width]
     total = 27 * width + 2 * width
     for before, here in zip([width, *w], w, strict=False):

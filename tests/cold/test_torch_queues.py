@@ -12,6 +12,8 @@ from cold.dpp import COLD
 from cold.queues import VirtualQueues
 from coldtheory.ground.errors import ColdError
 
+pytestmark = pytest.mark.torch_kernels
+
 
 class Point(nn.Module):
     """A model that is a point w; a sample is an optimum a, and the output w - a."""
@@ -29,7 +31,7 @@ def half_squares(outputs: list[torch.Tensor], _: torch.Tensor) -> torch.Tensor:
 
 
 def run_torch(optima: np.ndarray, dtype: torch.dtype, *, oracle: str | None, weights: str, **number: float):
-    """COLD with one memory sample a task, its optimum: then every loss is the quadratic itself."""
+    """COLD with one memory sample per task, its optimum: then every loss is the quadratic itself."""
     a = torch.tensor(optima, dtype=dtype)
     T = len(a)
     model = Point(torch.zeros(a.shape[1], dtype=dtype))

@@ -11,6 +11,8 @@ from coldtheory.claims import all_claims, run_claim
 from paper_checks import _evidence
 from tests.paper_checks.claims_page import check_on_the_page
 
+pytestmark = pytest.mark.kernels
+
 # The claims on tables and text have tests of their own, which also change the data under them.
 OTHERS = ("paper_checks.tables_", "paper_checks.text_")
 CLAIMS = [c for c in all_claims() if c.module.startswith("paper_checks.") and not c.module.startswith(OTHERS)]

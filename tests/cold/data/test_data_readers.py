@@ -16,8 +16,7 @@ from safetensors import safe_open
 
 from cold.data import cache, load_benchmark
 from cold.data.archive import files
-from cold.data.cifar import CIFAR10, CIFAR100
-from cold.data.idx import FILES, read_idx
+from cold.data.binary import CIFAR10, CIFAR100, MNIST_FILES, read_idx
 from coldtheory.ground.errors import ColdError
 
 
@@ -47,7 +46,7 @@ def write_mnist(folder, *, packed, n_train=40, n_test=20):
         "test_x": rng(1).integers(0, 256, (n_test, 28, 28)).astype(np.uint8),
         "test_y": (np.arange(n_test) % 10).astype(np.uint8),
     }
-    for key, stem in FILES.items():
+    for key, stem in MNIST_FILES.items():
         data = idx_bytes(arrays[key])
         (folder / f"{stem}{'.gz' if packed else ''}").write_bytes(gzip.compress(data) if packed else data)
     return arrays
@@ -88,14 +87,14 @@ def test_damaged_mnist_is_one_line(tmp_path, damage, message):
 def test_mnist_label_out_of_range(tmp_path):
     write_mnist(tmp_path / "mnist", packed=False)
     labels = np.arange(40).astype(np.uint8) % 11
-    (tmp_path / "mnist" / FILES["train_y"]).write_bytes(idx_bytes(labels))
+    (tmp_path / "mnist" / MNIST_FILES["train_y"]).write_bytes(idx_bytes(labels))
     with pytest.raises(ColdError, match=r"training image 10 has label 10, out of the range 0\.\.9"):
         load_benchmark("pmnist", root=tmp_path)
 
 
 def test_mnist_with_fewer_labels_than_images(tmp_path):
     write_mnist(tmp_path / "mnist", packed=False)
-    (tmp_path / "mnist" / FILES["test_y"]).write_bytes(idx_bytes(np.zeros(19, np.uint8)))
+    (tmp_path / "mnist" / MNIST_FILES["test_y"]).write_bytes(idx_bytes(np.zeros(19, np.uint8)))
     with pytest.raises(ColdError, match="20 test images but 19 labels"):
         load_benchmark("pmnist", root=tmp_path)
 

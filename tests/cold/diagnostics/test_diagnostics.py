@@ -15,8 +15,8 @@ from cold.diagnostics import Measures, Recorder, Sampled, extreme_curvatures, gr
 from cold.diagnostics.facts import verdicts
 from cold.diagnostics.measures import Setting
 from cold.dpp import COLD
-from cold.models.heads import HeadedModel
-from cold.results import read_result
+from cold.models.networks import HeadedModel
+from cold.runs import read_result
 from cold.trainer import Stopped, Trainer
 from coldtheory.bounds import evaluate
 from coldtheory.measures import loss_variation_terms, rho_minus
@@ -204,7 +204,7 @@ def test_bounds_hold_where_they_apply(theory_run):
 
 
 def test_delta_is_the_residual_of_the_runs_own_queues(theory_run):
-    """Queues that move once a task are the recursion of the d_k that the diagnostics measure."""
+    """Queues that move once per task are the recursion of the d_k that the diagnostics measure."""
     trainer, result = theory_run
     found = Measures(trainer.watch.recorder.trace, trainer.watch.setting(), result.arrays["queues"][-1])
     Q = np.zeros((4, 3))

@@ -6,9 +6,7 @@ import pytest
 import torch
 from torch._dynamo.testing import CompileCounter
 
-from cold.models.conv import small_conv
-from cold.models.mlp import mlp
-from cold.models.resnet import resnet18
+from cold.models.networks import mlp, resnet18, small_conv
 
 BACKBONES = {
     "mlp": (lambda: mlp((6,), [5, 5]), (4, 6)),

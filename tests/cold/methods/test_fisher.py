@@ -11,10 +11,10 @@ from torch.nn import functional
 from cold.data import from_tensors
 from cold.methods.fisher import diagonal_fisher
 from cold.models import HeadedModel
-from cold.models.conv import small_conv
-from cold.models.mlp import mlp
-from cold.models.resnet import resnet18
+from cold.models.networks import mlp, resnet18, small_conv
 from tests.cold.methods.method_cases import in_second_task, two_widths
+
+pytestmark = pytest.mark.torch_kernels
 
 
 def samples(shape, classes=3, count=23):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from cold.methods.balance import GreedyBalance
-from cold.methods.cutmix import cutmix
-from cold.methods.restarts import pass_lr
+from cold.methods.gdumb import GreedyBalance, cutmix, pass_lr
 from tests.cold.methods.method_cases import BENCHMARKS, in_second_task, trainer, two_widths
 
 

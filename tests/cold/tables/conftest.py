@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from cold.tables.make import make, terms_of
-from cold.tables.source import using
+from cold.tables.terms import using
 from tests.cold.tables.made_rows import TINY
 
 

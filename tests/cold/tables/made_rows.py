@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 
-from cold.results import ARRAYS, FORMAT, RESULT
-from cold.tables.cells import final_cells
-from cold.tables.choice import choose
-from cold.tables.stored import Shelf
+from cold.runs import ARRAYS, FORMAT, RESULT
+from cold.tables.comparison import choose
+from cold.tables.stored import RunsOnHand
+from cold.tables.wanted import final_runs
 
 TINY = """
 seeds = [0, 1, 2]
@@ -88,12 +88,12 @@ def tune(terms, key, root, *accuracies):
     """Tuning runs in the order in which they are asked for."""
     row, given = row_of(terms, key), list(accuracies)
     while given:
-        missing = choose(terms, row, Shelf([root])).missing
+        missing = choose(terms, row, RunsOnHand([root])).missing
         for cell in missing[: len(given)]:
             write_row(cell, root, given.pop(0))
-    return choose(terms, row, Shelf([root]))
+    return choose(terms, row, RunsOnHand([root]))
 
 
 def finish(terms, key, root, chosen, accuracies, forgetting=(0.1, 0.1, 0.1)):
-    for cell, acc, drop in zip(final_cells(terms, row_of(terms, key), chosen), accuracies, forgetting, strict=True):
+    for cell, acc, drop in zip(final_runs(terms, row_of(terms, key), chosen), accuracies, forgetting, strict=True):
         write_row(cell, root, acc, drop)

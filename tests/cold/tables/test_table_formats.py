@@ -14,9 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from cold.cli.app import app
-from cold.tables.cells import final_cells
 from cold.tables.formats import comma_separated, escaped, latex, markdown
 from cold.tables.make import sheets
+from cold.tables.wanted import final_runs
 from tests.cold.tables.made_rows import finish, tune, write_row
 
 STORED = Path(__file__).parents[3] / "runs" / "split-cifar10"
@@ -34,7 +34,7 @@ def filled(tiny, table, tmp_path):
     numbers = {"er-plain": ([80.0, 82.0, 84.0], 0.2), "joint": ([99.0, 98.0, 97.0], 0.0)}
     for key, (accuracies, drop) in numbers.items():
         row = next(row for row in tiny.rows if row.key == key)
-        for cell, acc in zip(final_cells(tiny, row, {}), accuracies, strict=True):
+        for cell, acc in zip(final_runs(tiny, row, {}), accuracies, strict=True):
             write_row(cell, tmp_path, acc, drop)
     return table
 

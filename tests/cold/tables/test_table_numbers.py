@@ -7,9 +7,9 @@ import math
 
 import pytest
 
-from cold.results import RESULT
-from cold.tables.cells import final_cells, tuning_cell
-from cold.tables.words import notes
+from cold.runs import RESULT
+from cold.tables.footnotes import notes
+from cold.tables.wanted import final_runs, tuning_run
 from coldtheory.ground.statistics import paired, spread
 from tests.cold.tables.made_rows import finish, row_of, tune, write_row
 
@@ -31,10 +31,10 @@ def test_choice_keeps_the_start_where_nothing_is_better(tiny, tmp_path):
 def test_tuning_never_sees_test_data_nor_a_final_seed(tiny):
     for row in tiny.rows:
         if row.tuning is not None:
-            cell = tuning_cell(tiny, row, {"lr": 1e-3})
+            cell = tuning_run(tiny, row, {"lr": 1e-3})
             assert cell.config.evaluate_on == "validation"
             assert cell.config.seed not in row.seeds
-            final = final_cells(tiny, row, {"lr": 1e-3})[0].config
+            final = final_runs(tiny, row, {"lr": 1e-3})[0].config
             assert (final.evaluate_on, final.validation) == ("test", 0.0)
 
 
@@ -74,14 +74,14 @@ def test_ranking_leaves_out_bounds_reduced_and_incomplete_rows(tiny, table, tmp_
     finish(tiny, "er-plain", tmp_path, {}, [80.0, 82.0, 84.0], [0.2, 0.2, 0.2])
     finish(tiny, "joint", tmp_path, {}, [99.0, 99.0, 99.0])
     tune(tiny, "er-short", tmp_path, 1.0, 2.0, 1.0)
-    write_row(final_cells(tiny, row_of(tiny, "er-short"), {"lr": 1e-2})[0], tmp_path, 98.0)
+    write_row(final_runs(tiny, row_of(tiny, "er-short"), {"lr": 1e-2})[0], tmp_path, 98.0)
     one = table().comparisons[0]
     assert [line.row.key for line in one.ranking] == ["er-plain", "finetune"]
-    assert {line.row.key for line in one.lines if one.best(line, "acc")} == {"er-plain"}
-    assert {line.row.key for line in one.lines if one.best(line, "forgetting")} == {"er-plain"}
-    assert one.gap(one.line("finetune")).each == (10.0, 11.0, 12.0)
-    assert one.line("joint").forgetting == {}
-    told = list(notes([one], table().shelf))
+    assert {line.row.key for line in one.rows if one.best(line, "acc")} == {"er-plain"}
+    assert {line.row.key for line in one.rows if one.best(line, "forgetting")} == {"er-plain"}
+    assert one.gap(one.row("finetune")).each == (10.0, 11.0, 12.0)
+    assert one.row("joint").forgetting == {}
+    told = list(notes([one], table().stored))
     assert told[0].startswith(
         "best of the rows that are complete: ER, plain_1; to the runner-up, Fine-tune: +11.00 [+8.52"
     )
@@ -94,10 +94,10 @@ def test_rows_on_the_same_runs_are_no_runner_up_of_each_other(tiny, table, tmp_p
     tune(tiny, "er", tmp_path, 60.0, 50.0, 50.0)
     finish(tiny, "er", tmp_path, {"lr": 1e-3}, [80.0, 82.0, 84.0])
     one = table().comparisons[0]
-    assert one.line("er").ids == one.line("er-plain").ids != frozenset()
-    assert one.line("er").ranked
+    assert one.row("er").ids == one.row("er-plain").ids != frozenset()
+    assert one.row("er").ranked
     assert len(one.ranking) == 1
-    assert not one.best(one.line("er"), "acc")  # nothing to be better than
+    assert not one.best(one.row("er"), "acc")  # nothing to be better than
 
 
 def test_contrast_is_paired(tiny, table, tmp_path):
@@ -108,14 +108,14 @@ def test_contrast_is_paired(tiny, table, tmp_path):
     ((left, right, found),) = table().comparisons[0].contrasts
     assert (left.row.key, right.row.key, found.each) == ("cold", "er", (1.0, 2.0, 3.0))
     assert "COLD − ER: +2.00 [-0.48, +4.48] points (95 % interval, paired over 3 seeds: +1.00, +2.00, +3.00)" in list(
-        notes(table().comparisons, table().shelf)
+        notes(table().comparisons, table().stored)
     )
 
 
 @pytest.mark.parametrize("damage", ["truncated", "other settings", "other format"])
 def test_a_damaged_run_is_one_line_and_missing(tiny, table, tmp_path, damage):
     finish(tiny, "er-plain", tmp_path, {}, [80.0, 82.0, 84.0])
-    cell = final_cells(tiny, row_of(tiny, "er-plain"), {})[1]
+    cell = final_runs(tiny, row_of(tiny, "er-plain"), {})[1]
     path = tmp_path / cell.out / cell.run_id / RESULT
     content = json.loads(path.read_text())
     content["format" if damage == "other format" else "config"] = (
@@ -123,11 +123,11 @@ def test_a_damaged_run_is_one_line_and_missing(tiny, table, tmp_path, damage):
     )
     path.write_text(path.read_text()[:50] if damage == "truncated" else json.dumps(content))
     made = table()
-    assert made.comparisons[0].line("er-plain").acc == {0: 80.0, 2: 84.0}
-    (problem,) = made.shelf.problems.values()
+    assert made.comparisons[0].row("er-plain").acc == {0: 80.0, 2: 84.0}
+    (problem,) = made.stored.problems.values()
     assert cell.run_id in problem
     assert "\n" not in problem
-    command = next(made.shelf.command(one) for one in made.comparisons[0].missing if one.run_id == cell.run_id)
+    command = next(made.stored.command(one) for one in made.comparisons[0].missing if one.run_id == cell.run_id)
     assert command.endswith("--fresh")  # --resume would show the damaged one
 
 
@@ -135,8 +135,8 @@ def test_what_the_runs_took(tiny, table, tmp_path):
     """Processor time where a run kept it, else time on the clock; nothing is said where a run kept neither."""
     timings = [{"cpu_seconds": 3600.0, "train_seconds": 9e9}, {"train_seconds": 1000.0, "eval_seconds": 800.0}, {}]
     told = []
-    for cell, timing in zip(final_cells(tiny, row_of(tiny, "er-plain"), {}), timings, strict=True):
+    for cell, timing in zip(final_runs(tiny, row_of(tiny, "er-plain"), {}), timings, strict=True):
         write_row(cell, tmp_path, 80.0, timing=timing)
         made = table()
-        told.append([line for line in notes(made.comparisons, made.shelf) if "core-hours" in line])
+        told.append([line for line in notes(made.comparisons, made.stored) if "core-hours" in line])
     assert told == [["the 1 runs took 1.0 core-hours"], ["the 2 runs took 1.5 core-hours"], []]

@@ -1,24 +1,21 @@
-"""What comparisons.toml declares, held against the methods' classes, the stored runs' names and `cold run` itself."""
+"""What comparisons.toml declares, held against the catalogue, the stored runs' names and `cold run` itself."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import fields
 
 import pytest
 from typer.main import get_command
 
+from cold.catalogue import BENCHMARKS as BENCHMARK_ENTRIES
+from cold.catalogue import METHODS, ONLINE
 from cold.cli import run as run_command
 from cold.cli.app import app
-from cold.methods import all_methods, find_method
-from cold.tables.cells import final_cells, tuning_cell
-from cold.tables.choice import Choice
-from cold.tables.costs import declared_costs
-from cold.tables.declared import benchmark, full_size
+from cold.tables.comparison import Choice
 from cold.tables.make import names
-from cold.tables.own_papers import published
-from cold.tables.source import declarations
-from cold.tables.terms import layered
+from cold.tables.terms import benchmark, declarations, full_size, layered, published, using
+from cold.tables.wanted import final_runs, tuning_run
+from coldtheory.ground.errors import ColdError
 
 BENCHMARKS = [(name, kind) for name, about in declarations()["benchmark"].items() for kind in about
               if kind in ("equal", "published")]  # fmt: skip
@@ -36,11 +33,11 @@ def cells_of(terms):
     for row in terms.rows:
         if row.absent:
             continue
-        yield from final_cells(terms, row, {"lr": 3e-4} if row.tuning else {})[:1]
+        yield from final_runs(terms, row, {"lr": 3e-4} if row.tuning else {})[:1]
         if row.tuning is not None:
             parameter = row.tuning.parameter
             for settings in (parameter.start, *parameter.others) if parameter else ({},):
-                yield tuning_cell(terms, row, layered(settings, {"lr": row.tuning.lr[0]}))
+                yield tuning_run(terms, row, layered(settings, {"lr": row.tuning.lr[0]}))
 
 
 class Built(Exception):
@@ -68,39 +65,80 @@ def test_every_command_parses_back_to_its_cell(monkeypatch):
     assert len(seen) > 300
 
 
-@pytest.mark.parametrize("method", [method.name for method in all_methods()])
-def test_methods_are_as_their_classes_say(method):
-    cls, told = find_method(method), declarations()["method"][method]
-    assert told["title"] == cls.title
-    assert declared_costs()[method] == {"name": method, "title": cls.title, "cost": cls.cost, "storage": cls.storage}
-    defaults = {field.name: field.default for field in fields(cls.Options)}
-    parameter = told.get("parameter", {})
+@pytest.mark.parametrize("method", METHODS)
+def test_the_tuned_parameter_is_one_of_the_method(method):
+    parameter, defaults = declarations()["method"].get(method, {}).get("parameter", {}), METHODS[method].defaults()
     if "option" in parameter:
         assert parameter["option"] in defaults
     if "default" in parameter:
         assert parameter["default"] == defaults[parameter["option"]]
 
 
-@pytest.mark.parametrize("method", [method.name for method in all_methods()])
-def test_published_settings_are_those_of_the_class(method):
-    """Both ways: what the class prints for a dataset is declared, and nothing else but what is said to be assumed."""
-    cls = find_method(method)
-    for dataset, here in declarations()["published"].items():
-        if method not in here:
-            assert dataset not in cls.published, f"{dataset}.{method} is missing from comparisons.toml"
-            continue
-        entry = here[method]
-        own = dict(cls.published[entry.get("from", dataset)])
-        expected = {name: value for name, value in own.items() if name not in here["keeps"]}
-        assert not set(entry.get("assumed", {})) & set(own), "assumed although it is printed"
-        assert published(method, dataset).settings == layered(expected, entry.get("assumed", {}))
-        assert bool(published(method, dataset).borrowed) == ("from" in entry or "assumed" in entry)
+@pytest.mark.parametrize("method", METHODS)
+def test_published_settings_are_those_of_the_catalogue(method):
+    """What a method's paper prints, and nothing else but what is said to be assumed or borrowed."""
+    for dataset in BENCHMARK_ENTRIES:
+        entry = declarations()["published"].get(dataset, {}).get(method, {})
+        printed = METHODS[method].published.get(entry.get("from", dataset))
+        found = published(method, dataset)
+        if declarations()["method"].get(method, {}).get("unpublished"):
+            assert (found.settings, found.absent) == ({}, "")
+        elif printed is None:
+            assert (found.settings, found.absent) == ({}, f"its authors print no settings for {dataset}")
+        else:
+            expected = {name: value for name, value in printed.items() if name != "memory"}
+            assert not set(entry.get("assumed", {})) & set(printed), "assumed although it is printed"
+            assert found.settings == layered(expected, entry.get("assumed", {}))
+        assert bool(found.borrowed) == ("from" in entry or "assumed" in entry)
+
+
+def test_a_file_of_ones_own_may_say_otherwise(tmp_path):
+    """Titles, flags and published settings of the file stand over those of the catalogue; what it lacks is there."""
+    path = tmp_path / "own.toml"
+    path.write_text("""
+seeds = [0]
+[method.er]
+title = "my ER"
+forgets = false
+[published.pmnist.er]
+online = true
+settings = { lr = 0.5, memory = 7 }
+[benchmark.mine]
+title = "mine"
+published = ["er", "der", "joint"]
+base = { dataset = "pmnist" }
+out = "runs"
+""")
+    with using(path):
+        er, der, joint = benchmark("mine", "published").rows
+    assert (er.title, er.forgets, er.bound) == ("my ER", False, False)
+    assert er.fixed == {**ONLINE, "lr": 0.5}  # the memory is the table's
+    assert (der.title, der.fixed["options"]["alpha"], joint.bound) == ("DER", 0.5, True)
+    assert joint.absent == "its authors print no settings for pmnist"
+
+
+def test_a_row_that_nothing_describes(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text("""
+seeds = [0]
+[benchmark.mine]
+title = "mine"
+equal = ["er", "gemm"]
+base = { dataset = "pmnist" }
+out = "runs"
+""")
+    with (
+        using(path),
+        pytest.raises(ColdError, match=r"unknown method in own.toml 'gemm'; did you mean .*gem") as caught,
+    ):
+        benchmark("mine", "equal")
+    assert "schema" not in str(caught.value)
 
 
 def test_options_are_accepted_by_the_methods():
     for terms in every_term():
         for cell in cells_of(terms):
-            find_method(cell.config.method).Options(**cell.config.options)
+            METHODS[cell.config.method].options(**cell.config.options)
 
 
 def test_equal_terms_are_equal():
@@ -110,7 +148,7 @@ def test_equal_terms_are_equal():
         terms = benchmark(name, kind)
         if kind == "equal":
             for row in terms.rows:
-                config, base = final_cells(terms, row, {})[0].config, final_cells(terms, terms.rows[0], {})[0].config
+                config, base = final_runs(terms, row, {})[0].config, final_runs(terms, terms.rows[0], {})[0].config
                 differ = [field for field in same if getattr(config, field) != getattr(base, field)]
                 assert not differ or row.reduced, (name, row.key, differ)
                 if row.method in ("derpp", "refresh"):
@@ -141,7 +179,7 @@ def test_the_control_searches_wider_on_the_same_runs():
 
 def test_what_must_be_there():
     """COLD's preset and every method at 10,000 images in both comparisons; the paper's rows and ER on full data."""
-    methods = {method.name for method in all_methods()}
+    methods = set(METHODS)
     for kind in ("equal", "published"):
         terms = benchmark("pmnist-10k", kind)
         assert {row.method for row in terms.rows} == methods
@@ -156,6 +194,6 @@ def test_what_must_be_there():
 def test_presets_are_untouched():
     terms = benchmark("pmnist", "equal")
     row = next(row for row in terms.rows if row.key == "cold-printed")
-    assert final_cells(terms, row, {})[0].run_id == "pmnist-cold-s0-e15547d0"  # cold run --preset paper
+    assert final_runs(terms, row, {})[0].run_id == "pmnist-cold-s0-e15547d0"  # cold run --preset paper
     assert (row.tuning, row.fixed, row.final) == (None, {}, {})
     assert Choice({}).settings == {}

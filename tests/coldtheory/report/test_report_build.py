@@ -203,15 +203,25 @@ def test_large_pictures_are_scaled_down_until_they_fit(monkeypatch):
 def test_figures_come_with_title_sentence_and_command(tmp_path, outcomes):
     (tmp_path / "one.png").write_bytes(PICTURE)
     (tmp_path / "two.png").write_bytes(PICTURE)
-    (tmp_path / "README.md").write_text(
-        "# Figures\n\nSome words.\n\n## Two <b>\n\nIt shows V & Q_k.\n\n![Two](two.png)\n\n"
-        "`coldtheory plot two --run` · [PDF](two.pdf), [CSV](two.csv)\n"
-    )
-    caption = gallery.read_captions(tmp_path / "README.md")["two.png"]
-    assert (caption.title, caption.text, caption.command) == ("Two", "It shows V & Q_k.", "coldtheory plot two --run")
+    (tmp_path / "queues.png").write_bytes(PICTURE)
+    reading = {"claim": "some-id", "statement": "It rises.", "answer": "Agrees", "evidence": "by 3 < 4"}
+    caption = {
+        "title": "Two <b>",
+        "sentence": "It shows V & Q_k.",
+        "label": "fig:two",
+        "command": "coldtheory plot two",
+    }
+    about = {"format": "coldtheory-figure/2", **caption, "runs": None, "readings": [reading]}
+    (tmp_path / "two.json").write_text(json.dumps(about))
     html = build_report(outcomes, results=tmp_path, figures=tmp_path)
-    assert html.index('id="figure-two"') < html.index('id="figure-one"')
-    assert "<code>coldtheory plot two --run</code>" in html
+    places = [html.index(f'id="figure-{name}"') for name in ("queues", "one", "two")]  # a known figure comes first
+    assert places == sorted(places)
+    card = html[places[-1] : html.index("</figure>", places[-1])]
+    assert 'alt="Two &lt;b&gt; (fig:two)"' in card
+    assert "<code>coldtheory plot two</code>" in card
+    assert "It shows <math" in card
+    assert "&amp;" in card
+    assert "<li>The paper: It rises. <strong>Agrees</strong>: by 3 &lt; 4.</li>" in card
 
 
 def test_what_is_no_picture_is_one_clear_line(tmp_path, outcomes):

@@ -1,0 +1,87 @@
+"""Entries by any of their spellings: as typed, as tables print them, as the paper writes them."""
+
+from __future__ import annotations
+
+from coldtheory.ground.errors import unknown_name
+from coldtheory.paper import Complexity, paper
+
+from .benchmarks import BENCHMARK_NAMES, BENCHMARKS, BenchmarkEntry
+from .methods import METHODS, QUEUE_SETTINGS, MethodEntry
+
+IID = "-iid"  #: ends the name of a benchmark's near-IID counterpart
+
+
+def canonical(name: str) -> str:
+    """The one name of a method or benchmark, from any spelling; an unknown name in lower case, letters and digits only.
+
+    >>> [canonical(name) for name in ("A-GEM", "der++", "online EWC", "Permuted-MNIST", "my_method.py")]
+    ['agem', 'derpp', 'ewc-online', 'pmnist', 'mymethodpy']
+    """
+    bare = _bare(name)
+    return _SPELLINGS.get(bare, bare)
+
+
+def same(left: str, right: str) -> bool:
+    """Whether two spellings mean the same method or benchmark.
+
+    >>> same("DER++", "derpp"), same("A-GEM", "agem"), same("ER", "DER")
+    (True, True, False)
+    """
+    return canonical(left) == canonical(right)
+
+
+def method(name: str) -> MethodEntry:
+    """The entry of a method; raises if there is none."""
+    if canonical(name) not in METHODS:
+        raise unknown_name("method", name, METHODS)
+    return METHODS[canonical(name)]
+
+
+def benchmark(name: str) -> BenchmarkEntry:
+    """The entry of a benchmark; raises if there is none."""
+    if canonical(name) not in BENCHMARKS:
+        raise unknown_name("benchmark", name, BENCHMARK_NAMES)
+    return BENCHMARKS[canonical(name)]
+
+
+def method_title(name: str) -> str:
+    """A method as tables and figures print it; a method of the user's own keeps its name."""
+    found = METHODS.get(canonical(name))
+    return name if found is None else found.title
+
+
+def benchmark_title(name: str) -> str:
+    """
+    >>> benchmark_title("split-mnist-iid")
+    'Split-MNIST, near-IID'
+    """
+    base = name.removesuffix(IID)
+    found = BENCHMARKS.get(canonical(base))
+    shown = base if found is None else found.title
+    return f"{shown}, near-IID" if name.endswith(IID) else shown
+
+
+def unused_settings(method_name: str) -> tuple[str, ...]:
+    """Settings of a run that the method does not look at; none is known of a method of the user's own."""
+    found = METHODS.get(canonical(method_name))
+    return () if found is None or found.has_queues else QUEUE_SETTINGS
+
+
+def printed_costs() -> dict[str, Complexity]:
+    """The rows of the paper's complexity table by the method's name.
+
+    The paper prints two rows named COLD; the second one is COLD-ORACLE.
+    """
+    rows: dict[str, Complexity] = {}
+    for row in paper().complexity:
+        name = method(row.method).name
+        rows["cold-oracle" if name == "cold" and name in rows else name] = row
+    return rows
+
+
+def _bare(name: str) -> str:
+    return "".join(c for c in name.lower().replace("+", "p") if c.isalnum())
+
+
+_ENTRIES: tuple[MethodEntry | BenchmarkEntry, ...] = (*METHODS.values(), *BENCHMARKS.values())
+_SPELLINGS = {_bare(spelling): entry.name for entry in _ENTRIES for spelling in (entry.name, entry.title)}

@@ -1,0 +1,100 @@
+"""What the trainer computes with: the data, device and optimiser of a run, and test accuracies."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from coldtheory.ground.errors import ColdError
+
+from .config import RunConfig
+from .data import Benchmark, Part, Task, load_benchmark
+from .methods.base import Context
+
+EVAL_BATCH = 2048
+EVAL_BATCH_CPU = 128  # larger activations come as fresh pages from the system at each layer, half the time on a CPU
+
+
+def load_data(config: RunConfig, root: Path | None) -> Benchmark:
+    """The benchmark that the settings of a run name."""
+    return load_benchmark(
+        config.dataset,
+        root=root,
+        tasks=config.tasks,
+        seed=config.seed,
+        limit_train=config.limit_train,
+        limit_test=config.limit_test,
+        validation=config.validation,
+        iid=config.iid,
+        augment=config.augment,
+        **config.data_options,
+    )
+
+
+def pick_device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ColdError(
+            f"device {name!r} cannot be used here: {str(error).splitlines()[0]}; take cpu or auto"
+        ) from None
+    return device
+
+
+def peak_memory(device: torch.device) -> int:
+    """The largest memory the process has used so far: of the GPU, or of the main memory."""
+    if device.type == "cuda":
+        return int(torch.cuda.max_memory_allocated(device))
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def make_optimizer(config: RunConfig, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    """Adam, or SGD with momentum, in a form that updates all tensors at once."""
+    chosen = list(parameters)
+    if config.optimizer == "adam":
+        fused = all(p.is_floating_point() and p.device.type in ("cpu", "cuda") for p in chosen)
+        return torch.optim.Adam(chosen, lr=config.lr, weight_decay=config.weight_decay, fused=fused)
+    # not fused: torch's fused SGD fails when a head gets its first gradient later than the others
+    return torch.optim.SGD(
+        chosen, lr=config.lr, momentum=config.momentum, weight_decay=config.weight_decay, foreach=True
+    )
+
+
+def accuracies(context: Context, model: nn.Module) -> NDArray[np.float64]:
+    """The share of right answers on each task, through the task's own head, (T,)."""
+    was_training = model.training
+    model.eval()
+    with torch.inference_mode():
+        right = torch.stack([_right(context, model, task) for task in context.benchmark.tasks])
+    model.train(was_training)
+    sizes = [len(evaluated_part(task, context.config.evaluate_on)) for task in context.benchmark.tasks]
+    return np.asarray(right.cpu().numpy() / np.array(sizes), dtype=np.float64)
+
+
+def evaluated_part(task: Task, name: str) -> Part:
+    part = task.test if name == "test" else task.validation
+    if part is None or len(part) == 0:
+        raise ColdError(f"task {task.name} has no {name} samples")
+    return part
+
+
+def _right(context: Context, model: nn.Module, task: Task) -> torch.Tensor:
+    """Number of right answers, on the device: no wait before all tasks are done."""
+    part = evaluated_part(task, context.config.evaluate_on)
+    right = torch.zeros((), dtype=torch.int64, device=context.device)
+    size = context.config.eval_batch or (EVAL_BATCH if context.device.type != "cpu" else EVAL_BATCH_CPU)
+    for rows in torch.split(torch.arange(len(part), device=context.device), size):
+        logits = context.forward(model, context.inputs(part.raw(rows)), [(task.head, len(rows))])[0]
+        right += (logits.argmax(1) == part.y[rows]).sum()
+    return right
