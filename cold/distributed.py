@@ -3,10 +3,12 @@
 Every process holds the whole run: data, memory, queues, random streams, results. Only the network's forward and
 backward passes are shared. A batch (of the present task, joined with memory samples) is the same in all processes; each
 passes its part of the rows through the network, the logits of all rows are gathered, and every process computes
-the same losses and moves the same queues, bit by bit. On the way back each process has the gradient of its own rows;
+the same losses and moves the same queues: bit by bit where all processes have the same kernels, as on one machine or
+on machines of one kind. On the way back each process has the gradient of its own rows;
 DistributedDataParallel averages over processes, and the logits' gradient is scaled by their number before, so that
 the average is the gradient of the whole batch. `--batch-size` is thus the batch of a step, however many processes
-work on it, and the result is that of one process up to rounding.
+work on it, and the result is that of one process up to rounding. Adam can make that rounding large: its first step is
+lr g/(|g| + 1e-8), so a weight whose gradient is as small as 1e-8 takes a step that hangs on the gradient's last digits.
 
 A method says that it can do so (`over_processes`) if all its gradients come from the one backward pass of a step; a
 method that takes gradients otherwise would see those of its own rows only.

@@ -22,6 +22,7 @@ _OVERSHOOT = 4.0  # slacks by which the curvature of a constraint may carry a st
 _SHORT_CAUTIOUS = 0.7  # the same for cautious steps
 _OVERSHOOT_CAUTIOUS = 0.5
 _CENTRING = 0.3  # share of the complementarity at which cautious steps aim
+_ROUNDOFF = 0.5 * float(np.finfo(np.float64).eps)  # relative error of one operation
 _RIDGE = 1e-15  # keeps a Newton matrix invertible when all losses are flat in one direction
 
 
@@ -73,6 +74,24 @@ class Losses:
         """max_k q_k(w) over the losses in `mask` (B, n), (B,); 0 if there is none."""
         return np.asarray(np.where(mask, self.values(w), 0.0).max(axis=-1, initial=0.0))
 
+    def ceiling(self, mask: np.ndarray, w: Array) -> Array:
+        """A bound of max_k q_k(w) over `mask` that holds for any order of summation, fused or not, (B,); 0 if none.
+
+        Let g = w - a_k and y = H_k g. Rounding g moves q_k by at most u |g|'|y|. A product of d terms, summed in any
+        order, is off by at most d u times the sum of its terms' sizes (Higham, Accuracy and Stability, section 3.1):
+        y by d u |H_k||g|, and so 1/2 g'y by d u 1/2 (|g|'|H_k||g| + |g|'|y|). Each way to compute q_k is thus off by
+        at most e = u 1/2 ((d + 1) |g|'|H_k||g| + (d + 3) |g|'|y|), one more each for what is of second order; two ways
+        differ by at most 2 e, and any other one finds no more than ours plus 2 e.
+        """
+        gap = w[:, None, :] - self.optima
+        y = self.times(gap)
+        size = np.abs(gap)
+        sizes = Losses(self.optima, np.abs(self.hessians)).times(size)
+        d = gap.shape[-1]
+        off = _ROUNDOFF * 0.5 * ((d + 1) * np.vecdot(size, sizes) + (d + 3) * np.vecdot(size, np.abs(y)))
+        highest = 0.5 * np.vecdot(gap, y) + 2.0 * off
+        return np.asarray(np.where(mask, highest, 0.0).max(axis=-1, initial=0.0))
+
     def stiffness(self) -> Array:
         """A curvature that no H_k exceeds, and that some H_k has within a factor d, (B or 1,)."""
         if self.isotropic:
@@ -82,14 +101,18 @@ class Losses:
 
 @dataclass(frozen=True, eq=False)
 class Programme:
-    """min f(z) subject to c_k(z) <= 0, for z = w with f = 1/2 w'Mw + b'w and c_k = q_k - 1, or, with
+    """min f(z) subject to c_k(z) <= 0, for z = w with f = 1/2 w'Mw + b'w and c_k = q_k - level, or, with
     `lifted`, for z = (w, tau) with f = tau and c_k = q_k - tau."""
 
     losses: Losses
     mask: np.ndarray  # (B, n): the constraints that count
     M: Array  # (B, d, d); zero if lifted
     b: Array  # (B, d); zero if lifted
-    lifted: bool
+    level: Array | None = None  # (B,): how high the losses may be; None if lifted
+
+    @property
+    def lifted(self) -> bool:
+        return self.level is None
 
     def evaluate(self, z: Array, weights: Array) -> tuple[Array, Array, Array, Array]:
         """grad f (B, D), c (B, n), its gradients (B, n, D), and the Lagrangian's Hessian (B, D, D)."""
@@ -103,7 +126,7 @@ class Programme:
             f = np.pad(f, ((0, 0), (0, 1)), constant_values=1.0)
             H = np.pad(H, ((0, 0), (0, 1), (0, 1)))
             slope = np.pad(slope, ((0, 0), (0, 0), (0, 1)), constant_values=-1.0)
-        c = q - (z[:, d:] if self.lifted else 1.0)
+        c = q - (z[:, d:] if self.level is None else self.level[:, None])
         return f, np.where(self.mask, c, -1.0), slope * self.mask[..., None], H
 
     def rows(self, picked: np.ndarray) -> Programme:
@@ -111,7 +134,8 @@ class Programme:
         a, h = self.losses.optima, self.losses.hessians
         a = a if len(a) == 1 else a[picked]
         h = h if not self.losses.isotropic or len(h) == 1 else h[picked]
-        return Programme(Losses(a, h), self.mask[picked], self.M[picked], self.b[picked], self.lifted)
+        level = None if self.level is None else self.level[picked]
+        return Programme(Losses(a, h), self.mask[picked], self.M[picked], self.b[picked], level)
 
     def bends(self, dw: Array) -> Array:
         """The second-order part of c along dw, (B, n)."""

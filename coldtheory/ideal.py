@@ -23,8 +23,11 @@ from .ground.errors import ColdError
 from .quadratics import Array, Quadratics
 from .tasks import Tasks
 
-_HAIR = 1e-14
+_EPS = float(np.finfo(np.float64).eps)
 _INTERIOR = 1e-9  # delta' must exceed the smallest feasible one by this share, or there is no interior
+_HIDDEN = 1e-12  # share of delta' up to which rounding at the boundary needs no second solution
+_DOUBLINGS = 53  # of a share of the way back, from one eps to the whole way
+_HALVINGS = 8  # after which the way back is at most 1/128 longer than it has to be
 _BLOCK = 1 << 21  # programmes are solved in blocks whose constraint gradients hold about this many numbers
 
 
@@ -32,8 +35,10 @@ _BLOCK = 1 << 21  # programmes are solved in blocks whose constraint gradients h
 class IdealSolution:
     """A solution of eq. `ideal_cl` with its certificate. Leading axes `...`: the tasks, if several.
 
-    `w_star` satisfies every constraint, so it is a valid comparator w*_t even where it is not optimal to
-    the last digit; by weak duality its loss exceeds the optimal one by at most `gap`.
+    `w_star` satisfies every constraint, whatever the order in which a machine sums 1/2 (w - a_k)' H_k (w - a_k):
+    it stays away from the boundary by the rounding that such a sum may have. So it is a valid comparator w*_t even
+    where it is not optimal to the last digit; by weak duality its loss exceeds the optimal one by at most `gap`.
+    Its digits beyond that gap depend on the machine's kernels.
     """
 
     w_star: Array  #: (..., d)
@@ -112,7 +117,7 @@ def _minimax(losses: Losses, mask: np.ndarray) -> tuple[Array, Array]:
     curved = losses.hessians / (stiff[:, None] if losses.isotropic else stiff[0])
     scaled = Losses(gap / unit[:, None, None], curved)
     B, d = centre.shape
-    programme = Programme(scaled, mask, np.zeros((B, d, d)), np.zeros((B, d)), lifted=True)
+    programme = Programme(scaled, mask, np.zeros((B, d, d)), np.zeros((B, d)))
     z = np.zeros((B, d + 1))
     z[:, -1] = 1.0
     z, _ = interior_point(programme, z)
@@ -137,10 +142,12 @@ def _solve_ideal(now: Quadratics, past: Quadratics, mask: np.ndarray, delta_prim
 def _solve_block(now: Quadratics, past: Quadratics, mask: np.ndarray, delta_prime: float) -> IdealSolution:
     losses = Losses.of(past)
     centre, smallest = _minimax(losses, mask)
-    if (mask.any(axis=-1) & (smallest * (1.0 + _INTERIOR) >= delta_prime)).any():
+    surely = losses.ceiling(mask, centre)
+    needed = np.maximum(smallest * (1.0 + _INTERIOR), surely)
+    if (mask.any(axis=-1) & (needed >= delta_prime)).any():
         raise ColdError(
-            f"eq. ideal_cl is infeasible for delta' = {delta_prime:.6g}: it must exceed {smallest.max():.9g}, "
-            "the smallest feasible one"
+            f"eq. ideal_cl is infeasible for delta' = {delta_prime:.6g}: it must exceed {surely.max():.9g}, "
+            "the smallest one that is feasible up to rounding"
         )
     stiff = float(losses.stiffness().max())
     unit = math.sqrt(2.0 * delta_prime / stiff) if stiff * delta_prime > 0 else 1.0
@@ -150,34 +157,59 @@ def _solve_block(now: Quadratics, past: Quadratics, mask: np.ndarray, delta_prim
     b = np.matvec(M, (centre - now.optima) / unit)
     weight = np.sqrt(np.vecdot(b, b)) + np.trace(M, axis1=-2, axis2=-1) / now.d
     weight = np.where(weight > 0, weight, 1.0)
-    programme = Programme(scaled, mask, M / weight[:, None, None], b / weight[:, None], lifted=False)
-    origin = np.zeros_like(centre)
-    z, lam = interior_point(programme, origin)
+    programme = Programme(scaled, mask, M / weight[:, None, None], b / weight[:, None], np.ones(len(centre)))
+    z, lam = interior_point(programme, np.zeros_like(centre))
+    z, lam = _away_from_rounding(programme, z, lam)
     w = _pull_back(centre + unit * z, centre, losses, mask, delta_prime)
     lam = lam * (weight / height)[:, None]
-    free = losses.highest(mask, now.optima) <= delta_prime  # the optimum of task t breaks no constraint
+    free = losses.ceiling(mask, now.optima) <= delta_prime  # the optimum of task t breaks no constraint
     w, lam = np.where(free[:, None], now.optima, w), np.where(free[:, None], 0.0, lam)
     return _certified(now, losses, mask, delta_prime, w=w, lam=lam)
 
 
-def _pull_back(w: Array, centre: Array, losses: Losses, mask: np.ndarray, delta_prime: float) -> Array:
-    """w moved towards the strictly feasible centre just enough to satisfy every constraint, (B, d).
+def _away_from_rounding(programme: Programme, z: Array, lam: Array) -> tuple[Array, Array]:
+    """Solutions as before, but where rounding hides the boundary they solve the programme with that much less room.
 
-    A hair more than enough: sums in another order must find it feasible too.
+    Pulled straight back from there, over so long a way, a solution would be stationary no more.
     """
-    delta_prime *= 1.0 - _HAIR
-    room = delta_prime - losses.highest(mask, centre)
-    back, moved = np.zeros(len(w)), w
-    for _ in range(60):
-        excess = losses.highest(mask, moved) - delta_prime
-        broken = excess > 0
-        if not broken.any():
+    losses, mask = programme.losses, programme.mask
+    hidden = losses.ceiling(mask, z) - losses.highest(mask, z)
+    again = np.flatnonzero(hidden > _HIDDEN)
+    if again.size:
+        centre = losses.highest(mask, np.zeros_like(z))  # the start must stay strictly feasible
+        level = np.maximum(1.0 - hidden, 0.5 * (1.0 + centre))[again]
+        tighter = replace(programme.rows(again), level=level)
+        z[again], lam[again] = interior_point(tighter, np.zeros_like(z[again]))
+    return z, lam
+
+
+def _pull_back(w: Array, centre: Array, losses: Losses, mask: np.ndarray, delta_prime: float) -> Array:
+    """w moved towards the strictly feasible centre just enough to surely satisfy every constraint, (B, d).
+
+    Surely: not in one order of the sums alone but in any (see `Losses.ceiling`). Where q_k cancels, as along the flat
+    directions of a singular Hessian, that takes many units in the last place of delta'.
+    """
+
+    def surely(moved: Array) -> np.ndarray:
+        return np.asarray(losses.ceiling(mask, moved) <= delta_prime)  # a point that is no number is not
+
+    def moved(back: Array) -> Array:
+        return np.asarray(w + back[:, None] * (centre - w))
+
+    if surely(w).all():
+        return w
+    low, high = np.zeros(len(w)), np.where(surely(w), 0.0, _EPS)  # shares of the way: too few, and enough
+    for _ in range(_DOUBLINGS):
+        short = ~surely(moved(high))
+        if not short.any():
             break
-        # q_k is convex along the segment: this share of the way back makes up for the excess.
-        share = excess / np.where(broken, excess + room, 1.0)
-        back = np.where(broken, np.minimum(1.0, 2.0 * np.maximum(back, share)), back)
-        moved = np.where(broken[:, None], w + back[:, None] * (centre - w), moved)
-    return moved
+        low, high = np.where(short, high, low), np.where(short, 2.0 * high, high)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        enough = surely(moved(middle))
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    pulled = np.where((high > 0)[:, None], moved(high), w)
+    return np.where(surely(pulled)[:, None], pulled, centre)
 
 
 def _certified(

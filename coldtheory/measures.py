@@ -279,11 +279,6 @@ def conditions(run: Run, ball: Ball | None = None) -> Conditions:
     )
 
 
-def delta_bar(run: Run) -> Array:
-    """(1/T) sum_t Delta_t, the residual of `thm:avg_loss_boundedcase`, (...)."""
-    return run.Delta_bar
-
-
 def eta_alpha_max(run: Run) -> Array:
     """max_t eta_t alpha_t, to be compared with 1/2 (`thm:gradient_norm_bound`), 1 or 2, (...)."""
     with np.errstate(over="ignore", invalid="ignore"):

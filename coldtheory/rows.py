@@ -1,15 +1,19 @@
-"""What a sweep stores of one run: the keys of a row, and how they are measured."""
+"""Rows: the keys of what a sweep stores per run, how they are measured, and what rows say over seeds."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from .ground.statistics import Slope, Spread, minimum_of, slope_of, spread
 from .ideal import smallest_feasible_delta
 from .measures import conditions, enclosing_ball, eta_alpha_max, loss_variation, memory_variation, rho_bar
+from .quadratics import Array
 from .simulation import Run
+from .store import Row
 
 #: The measured keys of a row, in the order of the columns, with their meaning.
 MEASURED_KEYS = {
@@ -85,3 +89,34 @@ def plain(value: Any) -> Any:
     """A JSON value: numpy types become Python's, and what is not finite becomes None."""
     value = value.item() if isinstance(value, np.generic | np.ndarray) else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# ---------------------------------------------------------------------------------------------------
+# Over seeds. Rows of runs that diverged do not count.
+
+
+def mean_over_seeds(rows: Sequence[Row], name: str) -> Spread:
+    """Mean and spread of one column; n = 0 and NaN where every run diverged."""
+    found = spread(float(row[name]) for row in rows if not row["diverged"] and row[name] is not None)
+    return Spread(float("nan"), None, 0) if found is None else found
+
+
+def table_of(rows: Sequence[Row], axis: str, name: str) -> tuple[Array, Array]:
+    """Values of the axis (n,) and of `name` (seeds, n); NaN where a run diverged."""
+    x = sorted({row[axis] for row in rows})
+    seeds = sorted({row["seed"] for row in rows})
+    table = np.full((len(seeds), len(x)), np.nan)
+    for row in rows:
+        if not row["diverged"] and row[name] is not None:
+            table[seeds.index(row["seed"]), x.index(row[axis])] = row[name]
+    return np.array(x, dtype=float), table
+
+
+def loglog_slope(rows: Sequence[Row], axis: str, name: str, between: tuple[float, float] | None = None) -> Slope | None:
+    """d log(name) / d log(axis), with its interval over seeds; None if fewer than three points serve."""
+    return slope_of(*table_of(rows, axis, name), between)
+
+
+def smallest_at(rows: Sequence[Row], axis: str, name: str) -> Spread | None:
+    """Where `name` is smallest along the axis, over seeds; None unless that lies inside the grid."""
+    return minimum_of(*table_of(rows, axis, name))

@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from coldtheory.ground.command_line import JsonOption
+
 from ..catalogue import COST_LETTERS, METHODS, MethodEntry, printed_costs
-from .show import JsonOption
 
 
 def add_to(app: typer.Typer) -> None:

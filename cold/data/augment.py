@@ -29,13 +29,17 @@ class Transform:
         return self.padding > 0 or self.flip
 
     def __call__(self, raw: Tensor, *, generator: torch.Generator | None = None) -> Tensor:
-        """float32 of the same shape, on the same device; the generator must be on that device too."""
+        """Floats of the same shape, on the same device; the generator must be on that device too.
+
+        They are of torch's default type, as a network's weights are: float32 unless a program sets another.
+        """
         if generator is not None and self.augments:
             raw = self._augment(raw, generator)
-        x = raw.to(torch.float32)
+        x = raw.to(torch.get_default_dtype())
         if raw.dtype == torch.uint8 or self.mean is not None:
             unit = 255.0 if raw.dtype == torch.uint8 else 1.0
-            scale, shift = _scale_and_shift(self.mean or (0.0,), self.std or (1.0,), unit, raw.dim(), raw.device)
+            mean, std = self.mean or (0.0,), self.std or (1.0,)
+            scale, shift = _scale_and_shift(mean, std, unit, raw.dim(), raw.device, x.dtype)
             x = x.mul_(scale).add_(shift) if x is not raw else x.mul(scale).add_(shift)  # the caller's stays as it is
         return x
 
@@ -62,10 +66,10 @@ def _count(stop: int, device: torch.device) -> Tensor:
 
 @lru_cache(maxsize=64)
 def _scale_and_shift(
-    mean: tuple[float, ...], std: tuple[float, ...], unit: float, dims: int, device: torch.device
+    mean: tuple[float, ...], std: tuple[float, ...], unit: float, dims: int, device: torch.device, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor]:
     """x * scale + shift = (x / unit - mean) / std, ready on the device: no transfer in the training loop."""
     shape = (1, -1) + (1,) * (dims - 2)
     m, s = torch.tensor(mean, dtype=torch.float64), torch.tensor(std, dtype=torch.float64)
     scale, shift = (1.0 / (unit * s)).reshape(shape), (-m / s).reshape(shape)
-    return scale.to(device, torch.float32), shift.to(device, torch.float32)
+    return scale.to(device, dtype), shift.to(device, dtype)

@@ -79,9 +79,9 @@ def fingerprint(
     """16 hexadecimal digits that stand for the type, the shape and every value of the arrays, in this order.
 
     They are the same on every machine and for every way in which the same images came to be in memory (packed or
-    unpacked, from one mirror or another, from the cache or freshly decoded). Paths, file names and class names do
-    not enter, nor do settings of a run: its seed, its limits, its split. `checksum` is that of the same arrays, where
-    it is known already.
+    unpacked, from one mirror or another, from the cache or freshly decoded). Encoded images count as they were decoded:
+    a decoder that rounds otherwise makes other images. Paths, file names and class names do not enter, nor do settings
+    of a run: its seed, its limits, its split. `checksum` is that of the same arrays, where it is known already.
 
     >>> import torch
     >>> fingerprint([np.array([1, 2])]) == fingerprint([torch.tensor([1, 2])])

@@ -95,7 +95,8 @@ class Context:
     def new_memory(self) -> Memory:
         config = self.config
         policy: Any = config.memory_policy
-        return Memory(config.memory, len(self.benchmark.tasks), policy=policy, device=self.device)
+        dtype = torch.get_default_dtype()
+        return Memory(config.memory, len(self.benchmark.tasks), policy=policy, device=self.device, dtype=dtype)
 
     def backward(self, loss: Tensor) -> None:
         (loss if self.scaler is None else self.scaler.scale(loss)).backward()  # type: ignore[no-untyped-call]

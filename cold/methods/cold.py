@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
 from ..catalogue import METHODS
@@ -41,6 +42,7 @@ class Cold(Method, entry=METHODS["cold"]):
             batch_size=config.batch_size,
             streams=context.streams,
             device=context.device,
+            dtype=torch.get_default_dtype(),
         )
 
     def begin_task(self, task: int, train: Part) -> None:

@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import track
-from rich.table import Table
 
+from ..ground.terminal import plain_table
 from .options import JsonOption
 
 if TYPE_CHECKING:
@@ -52,10 +52,7 @@ def certify(
 
 def _print(records: Sequence[Record]) -> None:
     console = Console()
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    table.add_column("", no_wrap=True)
-    table.add_column("certificate", no_wrap=True)
-    table.add_column("kind", no_wrap=True)
+    table = plain_table("", "certificate", "kind")
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("found", ratio=1)
     for record in records:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import numpy as np
 import typer
 
+from ..ground import command_line
 from ..ground.errors import ColdError
 from ..paper import TOY
 from ..sources import Source, load_source
@@ -41,7 +42,11 @@ SolverOption = Annotated[
 ]
 WindowOption = Annotated[int | None, typer.Option("--window", help="With best: choose among this many latest models.")]
 NoiseOption = Annotated[float, typer.Option("--noise", help="Standard deviation of the gradient noise per coordinate.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and nothing else on stdout.")]
+JsonOption = command_line.JsonOption
+RunsOption = Annotated[
+    Path | None,
+    typer.Option("--runs", help="Folder of training runs; without it: runs, if it holds some, or the package's own."),
+]
 OutOption = Annotated[Path, typer.Option("--out", help="Folder of stored results.")]
 EngineOption = Annotated[
     Literal["loky", "dask", "serial"], typer.Option("--engine", help="How the cells of the grid are computed.")
@@ -114,3 +119,10 @@ def parse_range(text: str | None) -> tuple[float, float] | None:
 
 def parse_sources(regime: str) -> list[Source]:
     return [load_source(name) for name in (REGIMES if regime == "all" else (regime,))]
+
+
+def check_runs(folder: Path | None) -> Path | None:
+    """The folder of --runs, if there is one."""
+    if folder is not None and not folder.is_dir():
+        raise ColdError(f"there is no folder {folder}; give --runs a folder that 'cold run' or 'cold study run' wrote")
+    return folder

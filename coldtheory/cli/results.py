@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from ..ground.errors import ColdError, unknown_name
+from ..ground.terminal import plain_table
 from ..rows import CONFIG_KEYS, MEASURED_KEYS
 from ..store import read_rows, row_files
 from .options import JsonOption, OutOption
@@ -32,9 +32,7 @@ def list_results(out: OutOption = Path("results"), as_json: JsonOption = False) 
     if not entries:
         Console().print(f"no results in {out}; 'coldtheory sweep-V' makes some")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("name", "rows", "seeds", "V", "KiB", "commit", "made (UTC)"):
-        table.add_column(name, no_wrap=True)
+    table = plain_table("name", "rows", "seeds", "V", "KiB", "commit", "made (UTC)", gap=2)
     for entry in entries:
         table.add_row(*(str(entry[key]) for key in ("name", "rows", "seeds", "V", "KiB", "commit", "made")))
     Console().print(table)
@@ -50,8 +48,7 @@ def list_keys(as_json: JsonOption = False) -> None:
     if as_json:
         typer.echo(json.dumps(keys))
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("key", no_wrap=True)
+    table = plain_table("key", gap=2)
     table.add_column("meaning")
     for name, meaning in keys.items():
         table.add_row(name, escape(meaning))

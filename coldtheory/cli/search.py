@@ -56,9 +56,12 @@ def search_one(
     without: Annotated[
         list[str] | None, typer.Option("--without", help="Name of a premise that need not hold; may be repeated.")
     ] = None,
-    seconds: Annotated[float, typer.Option("--seconds", help="Time limit.")] = 60.0,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", help="Time limit (default: 60, if there is no other limit).")
+    ] = None,
     rounds: Annotated[int | None, typer.Option("--rounds", help="Stop after this many restarts.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="The same seed tries the same candidates.")] = 0,
+    candidates: Annotated[int | None, typer.Option("--candidates", help="Stop after this many runs.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="On one machine, equal seeds try equal candidates.")] = 0,
     until_broken: Annotated[
         bool | None,
         typer.Option(
@@ -84,8 +87,8 @@ def search_one(
         statement, form, T=_parse_T(T), d=d, blocks=blocks, weights=weights, reference=reference, solver=solver,
         hessians=hessians, memory=memory, steps=steps, step_limit=step_limit,
     )  # fmt: skip
-    limits = {"seconds": seconds, "rounds": rounds, "seed": seed, "until_broken": until_broken}
-    found = _watched(statement, form, plan, waived=tuple(without or ()), **limits)
+    limits = {"seconds": seconds, "rounds": rounds, "candidates": candidates}
+    found = _watched(statement, form, plan, waived=tuple(without or ()), seed=seed, until_broken=until_broken, **limits)
     if out is not None:
         save_instance(found, out)
     if plot is not None:
@@ -109,16 +112,18 @@ def _parse_T(text: str | None) -> tuple[int, int] | None:
 
 
 def _watched(statement: str, form: str, plan: Plan, **how: Any) -> Found:
-    """The search, with the time that is left on stderr."""
-    shown = ("{task.description} {task.fields[left]:.0f} s left", "round {task.fields[round]}", "T = {task.fields[T]}",
+    """The search, with the time that it took, or that is left, on stderr."""
+    shown = ("{task.description} {task.fields[time]}", "round {task.fields[round]}", "T = {task.fields[T]}",
              "tightest {task.fields[score]:.4f}")  # fmt: skip
     text = TextColumn(", ".join(shown))
     with Bar(text, BarColumn(), console=Console(stderr=True), transient=True) as bar:
-        line = bar.add_task("searching", total=how["seconds"], left=how["seconds"], round=1, T=plan.T[0], score=0.0)
+        line = bar.add_task("searching", total=None, time="", round=1, T=plan.T[0], score=0.0)
 
         def watch(now: Progress) -> None:
-            left = max(now.limit - now.elapsed, 0.0)
-            bar.update(line, completed=now.elapsed, left=left, round=now.rounds + 1, T=now.T, score=max(now.score, 0.0))
+            limit = now.limits.seconds
+            time = f"{now.elapsed:.0f} s" if limit is None else f"{max(limit - now.elapsed, 0.0):.0f} s left"
+            told: dict[str, Any] = {"time": time, "round": now.rounds + 1, "T": now.T, "score": max(now.score, 0.0)}
+            bar.update(line, total=limit, completed=now.elapsed, **told)
 
         return search(statement, form, plan, watch=watch, **how)
 
@@ -134,7 +139,7 @@ def _record(found: Found) -> dict[str, Any]:
     return {
         "statement": found.statement,
         "constant": best.constant,
-        "tightness": best.score,
+        "tightness": best.tightness,
         "broken": best.broken,
         "T": best.instance.T,
         **replay.side_record(best.bound),
@@ -149,7 +154,7 @@ def _print(found: Found) -> None:
     best = found.best
     if best.constant is None:
         console.print(
-            f"tightest found: {best.score:.9g} (1 + (left - right)/the larger; the right side is not positive)"
+            f"tightest found: {best.tightness:.9g} (1 + (left - right)/the larger; the right side is not positive)"
         )
     else:
         console.print(f"tightest constant found: left/right = [bold]{best.constant:.9g}[/]")

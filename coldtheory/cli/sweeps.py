@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import math
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, get_args
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.markup import escape
 
 from ..ground.errors import ColdError
+from ..ground.statistics import Spread
+from ..ground.terminal import Bar, plain_table
+from ..rows import loglog_slope, mean_over_seeds, smallest_at
 from ..store import Row
 from ..sweep import Axis, Numbers, Scheme, grid, run_cells
 from . import options as o
-from .tables import print_sweep
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,7 @@ _EXAMPLES: dict[Axis, str] = {
     "T": "coldtheory sweep-T --regime high --T 50,150,1500",
     "memory": "coldtheory sweep-memory --regime high --points 100 --memory 1,10,100",
 }
+_TITLES = {"avg_grad_sq_before": "grad² before", "avg_grad_sq_after": "grad² after", "avg_Qbar": "queue Q̄"}
 
 
 def add_to(app: typer.Typer) -> None:
@@ -96,14 +101,14 @@ def _command(axis: Axis) -> Callable[..., None]:
         for base in o.parse_sources(regime):
             source = base.with_constants(d=d, n=points, spread=spread if points else None, **fixed)
             cells = grid(source, axis, values, seeds, numbers=numbers, scheme=scheme)
-            with _Bar(f"sweep-{axis} {source.name}") as tell:
+            with Bar(f"sweep-{axis} {source.name}") as tell:
                 try:
                     found = run_cells(cells, out, engine=engine, n_jobs=jobs, scheduler=scheduler, progress=tell)
                 except KeyboardInterrupt:
                     Console(stderr=True).print("interrupted; finished cells are stored, the same command resumes")
                     raise typer.Exit(130) from None
             if not as_json:
-                print_sweep(found, axis, between)
+                _print(found, axis, between)
             rows += found
         if as_json:
             typer.echo(json.dumps(rows))
@@ -131,17 +136,79 @@ def _numbers(given: dict[str, str | None], axis: Axis) -> Numbers:
     )
 
 
-class _Bar:
-    """A bar on stderr with the time left, as a callback for `run_cells`."""
+def _print(rows: Sequence[Row], axis: str, between: tuple[float, float] | None) -> None:
+    """One line per value of the axis (means over seeds), then slopes and the turning point."""
+    console = Console()
+    seeds = len({row["seed"] for row in rows})
+    console.print(f"[bold]{rows[0]['regime']}[/], {seeds} seed{'s' if seeds > 1 else ''}: {_fixed(rows[0], axis)}")
+    table = plain_table()
+    for name in (axis, *_TITLES.values(), "Δ̄", "ρ̄", "D_Φ", "η·α", "step"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for value in sorted({row[axis] for row in rows}, key=_as_number):
+        here = [row for row in rows if row[axis] == value]
+        spread = [_mean_text(mean_over_seeds(here, name)) for name in _TITLES]
+        plain = [
+            _short(mean_over_seeds(here, name).mean, digits=2)
+            for name in ("Delta_bar", "rho_bar", "D_phi", "eta_alpha_max")
+        ]
+        table.add_row(_short(value), *spread, *plain, _step_text(here))
+    console.print(table)
+    console.print("[dim]± s.e. over seeds; D_Φ and ρ̄ over the smallest ball around optima and models;[/]")
+    console.print("[dim]η·α is the largest over t; step ≤½: η ≤ 1/(2α_t) in every run, ≤1: η ≤ 1/α_t;[/]")
+    console.print("[dim]slopes are log-log, with their 95 % interval over seeds[/]")
+    console.print(f"[dim]{_tolerance_text(rows)}[/]")
+    where = "" if between is None else f", {axis} in [{between[0]:g}, {between[1]:g}]"
+    for name, words in _TITLES.items():
+        slope = loglog_slope(rows, axis, name, between)
+        if slope is not None:
+            interval = f"[{slope.low:+.3f}, {slope.high:+.3f}]"
+            console.print(f"slope of {words}{where}: [bold]{slope.slope:+.3f}[/] {escape(interval)}")
+    turning = smallest_at(rows, axis, "avg_grad_sq_before")
+    if turning is not None:
+        console.print(f"{_TITLES['avg_grad_sq_before']} is smallest at {axis} = {turning.mean:.4g} ± {turning.se:.2g}")
+    console.print()
 
-    def __init__(self, title: str) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task(title, total=None)
 
-    def __enter__(self) -> Callable[[int, int], None]:
-        self._bar.start()
-        return lambda done, total: self._bar.update(self._task, completed=done, total=total)
+def _tolerance_text(rows: Sequence[Row]) -> str:
+    """Whether delta leaves room for the ideal problem, as Theorems 1 and 2 ask."""
+    met = sum(row["delta"] > row["delta_min"] for row in rows)
+    which = "in every run" if met == len(rows) else "in no run" if met == 0 else f"in {met} of {len(rows)} runs"
+    smallest = mean_over_seeds(rows, "delta_min").mean
+    return f"δ > δ′, the premise of Theorems 1 and 2: {which} (smallest feasible δ′: {_short(smallest)})"
 
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+
+def _as_number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else math.inf
+
+
+def _fixed(row: Row, axis: str) -> str:
+    """The settings that do not vary."""
+    names = [n for n in ("T", "d", "memory", "V", "eta", "delta", "steps") if n != axis and row[n] is not None]
+    numbers = ", ".join(f"{name}={_short(row[name])}" for name in names)
+    return f"{numbers}, {row['reference']}/{row['weights']}" + (", exact" if row["solver"] == "exact" else "")
+
+
+def _mean_text(value: Spread) -> str:
+    if value.n == 0:
+        return "–"
+    return _short(value.mean) + (f"±{_short(value.se, digits=1)}" if value.n > 1 else "")
+
+
+def _short(value: object, digits: int = 3) -> str:
+    """Few characters: 0.0123, 1.2e-5, 1500."""
+    if not isinstance(value, int | float):
+        return str(value)
+    if math.isnan(value):
+        return "–"
+    if value == int(value) and abs(value) < 1e5:
+        return f"{value:g}"
+    return re.sub(r"e([+-])0+", r"e\1", f"{value:.{digits}g}").replace("e+", "e")
+
+
+def _step_text(rows: Sequence[Row]) -> str:
+    diverged = sum(row["diverged"] for row in rows)
+    if diverged:
+        return f"{diverged} div."
+    if all(row["step_half"] for row in rows):
+        return "≤½"
+    return "≤1" if all(row["step_one"] for row in rows) else ">1"

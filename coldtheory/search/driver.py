@@ -1,7 +1,10 @@
 """The search: rounds of differential evolution from a cold start, each polished in ever smaller boxes.
 
 A whole population is one batch of runs. Round i looks at the i-th number of tasks of the plan, with random numbers
-keyed by (seed, i): what a round finds does not depend on the machine, only how many rounds fit into the time does.
+keyed by (seed, i). The first points of a round are thus the same on every machine. From then on candidates compete
+by scores that are computed in floating point, so what a round finds is the same on the same machine, and on machines
+with the same kernels; on others an equally good instance may win. A time limit decides how many rounds there are;
+limits by rounds or by candidates leave the clock out.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from .plans import Plan, check_form, first_form, plan_for
 from .population import REFUSED, assess
 from .space import Space
 
+_SECONDS = 60.0  # where no limit is given
 CLEAR = 1e-3  # a violation by more than this share of the larger side is no matter of rounding
 _POPULATION = 16  # points a coordinate
 _SMALLEST, _LARGEST = 80, 400  # points
@@ -45,18 +49,38 @@ class Found:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """When a search ends, besides a clear violation: the first of these that is reached."""
+
+    seconds: float | None = None
+    rounds: int | None = None
+    candidates: int | None = None
+
+    def checked(self) -> Limits:
+        if self.seconds is self.rounds is self.candidates is None:
+            return Limits(seconds=_SECONDS)
+        for name, value in (("seconds > 0", self.seconds), ("rounds >= 1", self.rounds)):
+            if value is not None and not value > 0:
+                raise ColdError(f"a search needs {name}, got {value}")
+        if self.candidates is not None and self.candidates < 1:
+            raise ColdError(f"a search needs candidates >= 1, got {self.candidates}")
+        return self
+
+
+@dataclass(frozen=True)
 class Progress:
     """What a watcher of the search is told after each generation."""
 
     elapsed: float
-    limit: float
+    limits: Limits
     rounds: int
+    evaluations: int
     T: int
     score: float  #: the best so far, over all rounds
 
 
 class _Stop(Exception):
-    """The time is over, or a clear violation was found."""
+    """The time is over, or enough candidates were seen."""
 
 
 def search(
@@ -64,18 +88,25 @@ def search(
     form: str | None = None,
     plan: Plan | None = None,
     *,
-    seconds: float = 60.0,
+    seconds: float | None = None,
     seed: int = 0,
     rounds: int | None = None,
+    candidates: int | None = None,
     until_broken: bool | None = None,
     waived: Collection[str] = (),
     watch: Callable[[Progress], None] = lambda _: None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Found:
-    """The largest lhs/rhs of a statement's form over the runs of a plan, within a time limit.
+    """The largest lhs/rhs of a statement's form over the runs of a plan, within limits.
 
-    rounds       : stop after so many restarts as well; with it the result depends on the seed alone
+    seconds      : a time limit; 60 if no limit is given at all
+    rounds       : stop after so many restarts
+    candidates   : stop after the population in which so many runs are reached
     until_broken : stop at the first clear violation; None stops for forms that are known to be false
     waived       : premises that need not hold, to see whether a statement can do without them
+    clock        : where the seconds come from
+
+    Without a time limit, equal seeds give equal results on the same machine.
 
     >>> found = search("lemma1", rounds=1)
     >>> found.best.broken, found.best.instance.T
@@ -84,10 +115,11 @@ def search(
     form = first_form(statement) if form is None else form
     check_form(statement, form)
     plan = plan_for(statement, form) if plan is None else plan.checked()
-    if not seconds > 0 or (rounds is not None and rounds < 1) or seed < 0:
-        raise ColdError("a search needs seconds > 0, rounds >= 1 and a seed >= 0")
-    hunt = _Hunt(statement, form, plan, seconds, seed, tuple(waived), watch)
-    return hunt.run(rounds, hunt.probe.kind == "false as printed" if until_broken is None else until_broken)
+    if seed < 0:
+        raise ColdError(f"a search needs a seed >= 0, got {seed}")
+    limits = Limits(seconds, rounds, candidates).checked()
+    hunt = _Hunt(statement, form, plan, limits, seed, tuple(waived), watch, clock)
+    return hunt.run(hunt.probe.kind == "false as printed" if until_broken is None else until_broken)
 
 
 class _Hunt:
@@ -98,14 +130,15 @@ class _Hunt:
         statement: str,
         form: str,
         plan: Plan,
-        seconds: float,
+        limits: Limits,
         seed: int,
         waived: tuple[str, ...],
         watch: Callable[[Progress], None],
+        clock: Callable[[], float],
     ) -> None:
         self.statement, self.form, self.plan = statement, form, plan
-        self.seconds, self.seed, self.waived, self.watch = seconds, seed, waived, watch
-        self.began, self.rounds, self.evaluations = time.monotonic(), 0, 0
+        self.limits, self.seed, self.waived, self.watch, self.clock = limits, seed, waived, watch, clock
+        self.began, self.rounds, self.evaluations = clock(), 0, 0
         self.best: Confirmed | None = None
         self.top = -np.inf
         for name in waived:
@@ -119,9 +152,19 @@ class _Hunt:
         candidates = space.decode(np.full((1, space.size), 0.9))
         return confirm(plain_of(candidates, self.plan, 0), self.statement, self.form).bound
 
-    def run(self, rounds: int | None, until_broken: bool) -> Found:
+    @property
+    def elapsed(self) -> float:
+        return self.clock() - self.began
+
+    def _over(self) -> bool:
+        """Whether no further population may be looked at; the first one always is."""
+        seconds, candidates = self.limits.seconds, self.limits.candidates
+        late = seconds is not None and self.evaluations > 0 and self.elapsed > seconds
+        return late or (candidates is not None and self.evaluations >= candidates)
+
+    def run(self, until_broken: bool) -> Found:
         low, high = self.plan.T
-        while rounds is None or self.rounds < rounds:
+        while self.limits.rounds is None or self.rounds < self.limits.rounds:
             space = Space(self.plan, low + self.rounds % (high - low + 1))
             rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self.rounds,)))
             over = self._round(space, rng, until_broken)
@@ -131,29 +174,28 @@ class _Hunt:
         if self.best is None:
             raise ColdError(
                 f"no run of this family meets the premises of {self.statement} ({self.form}); try other --T, "
-                "--weights, --reference or --solver, or more --seconds"
+                "--weights, --reference or --solver, or more --seconds or --rounds"
             )
         best = in_few_digits(self.best)
         config = {
-            "statement": self.statement, "form": self.form, "seed": self.seed, "seconds": float(self.seconds),
-            "rounds": self.rounds, "evaluations": self.evaluations, "until_broken": until_broken,
-            "waived": list(self.waived), "plan": asdict(self.plan),
+            "statement": self.statement, "form": self.form, "seed": self.seed, "seconds": self.limits.seconds,
+            "candidates": self.limits.candidates, "rounds": self.rounds, "evaluations": self.evaluations,
+            "until_broken": until_broken, "waived": list(self.waived), "plan": asdict(self.plan),
         }  # fmt: skip
-        elapsed = time.monotonic() - self.began
-        return Found(self.statement, self.form, best, config, self.rounds, self.evaluations, elapsed)
+        return Found(self.statement, self.form, best, config, self.rounds, self.evaluations, self.elapsed)
 
     def _round(self, space: Space, rng: np.random.Generator, until_broken: bool) -> bool:
-        """One restart; whether the time is over."""
+        """One restart; whether a limit is reached."""
         here, over = _Best(), False
 
         def loss(points: Array) -> Array:
-            if self.evaluations and time.monotonic() - self.began > self.seconds:
+            if self._over():
                 raise _Stop
             values = assess(self.statement, self.form, space.decode(points.T), self.plan, self.waived)
             self.evaluations += len(values)
             here.take(points.T, values)
             self.top = max(self.top, here.score)
-            self.watch(Progress(time.monotonic() - self.began, self.seconds, self.rounds, space.T, self.top))
+            self.watch(Progress(self.elapsed, self.limits, self.rounds, self.evaluations, space.T, self.top))
             return -values
 
         def enough(intermediate_result: OptimizeResult) -> None:

@@ -18,7 +18,7 @@ from ..counterexamples import Counterexample, replay
 from ..ground.errors import ColdError, DivergenceWarning
 from ..tasks import from_optima
 from .plans import Plan
-from .population import scores, step_sizes, tasks_of
+from .population import scores, step_sizes, tasks_of, tightness
 from .space import Candidates
 
 Plain = dict[str, dict[str, Any]]  #: "tasks", "settings" and "options", each of numbers, lists and names
@@ -34,13 +34,18 @@ class Confirmed:
     plain: Plain
     instance: Counterexample
     bound: Bound  #: at its worst entry
-    score: float  #: see `population.tightness`; negative where a premise is missed
+    score: float  #: see `population.scores`; negative where a premise is missed
     waived: tuple[str, ...] = ()  #: premises that need not hold
 
     @property
     def constant(self) -> float | None:
         """lhs/rhs, or None where the right side is not positive and the quotient says nothing."""
         return float(self.bound.lhs / self.bound.rhs) if self.bound.rhs > 0 else None
+
+    @property
+    def tightness(self) -> float:
+        """1 + (lhs - rhs)/the larger side: always a number, and `constant` where 0 <= lhs <= rhs."""
+        return float(tightness(self.bound.lhs, self.bound.rhs))
 
     @property
     def broken(self) -> bool:

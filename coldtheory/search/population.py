@@ -127,11 +127,17 @@ def assess(statement: str, form: str, candidates: Candidates, plan: Plan, waived
 
 
 def scores(bound: Bound, waived: Collection[str] = ()) -> Array:
-    """The tightness of each run where all premises but the waived ones hold, else a refusal, graded by how many."""
+    """The tightness of each run where all premises but the waived ones hold, else a refusal, graded by how many.
+
+    Where the right side is not positive the quotient lhs/rhs says nothing: unless such a run breaks the statement, it
+    counts less by 1. Otherwise a run at equality with no quotient and one with the quotient 1 would be equally good,
+    and rounding would choose between them.
+    """
     one = bound.worst()
     with np.errstate(all="ignore"):
         size = np.maximum(np.abs(one.lhs), np.abs(one.rhs))
-        value = np.where(size > _VISIBLE * one.scale, tightness(one.lhs, one.rhs), -1.0)
+        value = tightness(one.lhs, one.rhs) - np.where((one.rhs > 0) | ~one.holds, 0.0, 1.0)
+        value = np.where(size > _VISIBLE * one.scale, value, -1.0)
     missed = sum((~met).astype(int) for name, met in bound.assumptions.items() if name not in waived)
     value = np.where(missed > 0, REFUSED - missed, value)
     return np.asarray(np.where(np.isfinite(one.lhs) & np.isfinite(one.rhs), value, 3 * REFUSED))

@@ -18,6 +18,8 @@ from coldtheory.geometry import (
     sup_abs_difference,
 )
 
+pytestmark = pytest.mark.kernels
+
 
 def one_task(q, s, t):
     """Loss t (from 0) of stream s, as a stream of one task."""
@@ -142,7 +144,7 @@ def test_one_stream_equals_its_place_in_a_batch():
     tasks = make_tasks("high", range(3), T=20)
     V = np.array([50.0, 400.0])
     batch, one = simulate(tasks, V=V), simulate(tasks[1], V=400.0)
-    for f in (m.loss_variation, m.memory_variation, m.rho_bar, m.r_constant, m.delta_bar, m.eta_alpha_max):
+    for f in (m.loss_variation, m.memory_variation, m.rho_bar, m.r_constant, m.eta_alpha_max):
         assert f(one).shape == ()
         assert f(batch)[1, 1] == pytest.approx(float(f(one)), rel=1e-9)
 

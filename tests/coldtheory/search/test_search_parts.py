@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 
-from coldtheory.bounds import STATEMENTS, evaluate
+from coldtheory.bounds import STATEMENTS, Bound, evaluate
 from coldtheory.ground.errors import ColdError
 from coldtheory.ideal import ideal_points, smallest_feasible_delta
 from coldtheory.quadratics import Quadratics
-from coldtheory.search import plan_for, search
+from coldtheory.search import Limits, plan_for, search
 from coldtheory.search.comparators import comparators_of, lowest_tolerances
 from coldtheory.search.driver import Progress
-from coldtheory.search.instance import confirm, in_few_digits, plain_of
+from coldtheory.search.instance import Confirmed, confirm, in_few_digits, plain_of
 from coldtheory.search.plans import Plan
 from coldtheory.search.population import assess, run_candidates, scores, step_sizes, tasks_of, tightness
 from coldtheory.search.space import Space
 from coldtheory.simulation import simulate
 from coldtheory.tasks import Tasks, from_optima
+
+pytestmark = pytest.mark.kernels
 
 
 def draw(plan, T=4, count=6, seed=0):
@@ -137,16 +142,78 @@ def test_equal_seeds_find_equal_instances():
 
 
 def test_the_time_limit_is_kept_and_told():
+    """By a clock of our own, a second a look: the search looks before each population, and stops at the first look
+    that is late."""
     told = []
-    found = search("thm2", "corrected", seconds=1.0, watch=told.append)
-    assert found.seconds < 20.0
-    assert all(isinstance(now, Progress) and now.limit == 1.0 for now in told)
-    assert max(now.elapsed for now in told) < 20.0
+    ticks = itertools.count()
+    found = search("thm2", "corrected", seconds=9.0, watch=told.append, clock=lambda: float(next(ticks)))
+    assert all(isinstance(now, Progress) and now.limits == Limits(seconds=9.0) for now in told)
+    looks = [now.elapsed for now in told]
+    assert looks == sorted(looks)
+    assert looks[0] <= 2.0
+    assert looks[-1] <= 11.0  # a look is in time, the word to the watcher after it may not be
+    assert 9.0 < found.seconds <= 13.0
+
+
+def test_limits_by_rounds_and_candidates_do_without_a_clock():
+    def clock():
+        return next(moments)  # two moments, the beginning and the end, and those of the watcher: a day apart each
+
+    moments = itertools.count(0.0, 86_400.0)
+    told = []
+    by_rounds = search("lemma1", "corrected", rounds=1, watch=told.append, clock=clock)
+    assert by_rounds.rounds == 1
+    whole = by_rounds.evaluations
+    step = told[0].evaluations
+    assert [now.evaluations for now in told] == list(range(step, whole + 1, step))
+    moments = itertools.count(0.0, 86_400.0)
+    part = search("lemma1", "corrected", candidates=2 * step + 1, clock=clock)
+    assert part.evaluations == 3 * step
+    assert part.rounds == 1
+    assert part.config["seconds"] is None
+
+
+def test_without_any_limit_there_is_one_of_time():
+    assert Limits().checked() == Limits(seconds=60.0)
+    assert Limits(rounds=3).checked() == Limits(rounds=3)
+
+
+@pytest.mark.parametrize(("limits", "problem"), [
+    ({"seconds": 0.0}, "seconds > 0"), ({"seconds": math.nan}, "seconds > 0"), ({"rounds": 0}, "rounds >= 1"),
+    ({"candidates": 0}, "candidates >= 1"), ({"rounds": 1, "seed": -1}, "seed >= 0"),
+])  # fmt: skip
+def test_bad_limits_are_refused(limits, problem):
+    with pytest.raises(ColdError, match=problem):
+        search("lemma1", **limits)
+
+
+def bound_with(lhs, rhs):
+    return Bound("lemma1", "corrected", "", np.array(lhs), {"all": np.array(rhs)}, {}, "valid")
+
+
+def test_a_run_without_a_quotient_wins_only_by_breaking_the_statement():
+    """Otherwise rounding would choose between equality with a quotient and equality without one."""
+    tight, none, wide = bound_with(1.0, 1.0), bound_with(-1.0, -1.0), bound_with(0.1, 1.0)
+    assert scores(none) < scores(wide) < scores(tight) == 1.0
+    assert scores(bound_with(-1.0 - 1e-12, -1.0)) < scores(wide)
+    assert scores(bound_with(-1.0 + 1e-12, -1.0)) < scores(wide)  # over by rounding, which breaks nothing
+    assert scores(bound_with(-0.5, -1.0)) == 1.5
+
+
+@pytest.mark.parametrize(("lhs", "rhs", "constant", "tight"), [
+    (0.5, 1.0, 0.5, 0.5), (-1.0, -1.0, None, 1.0), (-3.0, -2.0, None, 2 / 3), (1.0, 0.0, None, 2.0),
+])  # fmt: skip
+def test_what_is_confirmed_has_a_quotient_or_says_none_and_a_tightness_always(lhs, rhs, constant, tight):
+    bound = bound_with(lhs, rhs)
+    found = Confirmed({}, None, bound, float(scores(bound)))
+    assert found.constant == constant
+    assert found.tightness == pytest.approx(tight, rel=1e-15)
+    assert found.broken == (lhs > rhs)
 
 
 def test_a_left_side_that_is_always_0_is_an_answer():
     """With two tasks no queue counts yet: Theorem 4 holds, as far from tight as can be."""
-    found = search("thm4", "trajectory", plan_for("thm4", "trajectory", T=(2, 2)), seconds=2.0)
+    found = search("thm4", "trajectory", plan_for("thm4", "trajectory", T=(2, 2)), candidates=2000)
     assert found.best.constant == 0.0
     assert not found.best.broken
 
