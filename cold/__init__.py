@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from .dpp import COLD
     from .memory import Memory
     from .queues import VirtualQueues
-    from .results import Result, read_result
+    from .runs import Result, read_result
     from .trainer import Trainer
 
 __all__ = ["COLD", "Memory", "Result", "RunConfig", "Trainer", "VirtualQueues", "make_config", "read_result"]
 
 _HOME = {
-    "COLD": "dpp", "Memory": "memory", "Result": "results", "RunConfig": "config", "Trainer": "trainer",
-    "VirtualQueues": "queues", "make_config": "config", "read_result": "results",
+    "COLD": "dpp", "Memory": "memory", "Result": "runs", "RunConfig": "config", "Trainer": "trainer",
+    "VirtualQueues": "queues", "make_config": "config", "read_result": "runs",
 }  # fmt: skip
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from coldtheory.paper import PrintedResult, paper
 
 from .catalogue import method_title, unused_settings
-from .config import PLACE
-from .results import Result
+from .config import RunConfig
+from .runs import Result, comparable
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,21 @@ class Group:
 
     @property
     def config(self) -> dict[str, Any]:
-        return self.results[0].config
+        """The settings of the first seed; those that an older version did not store have their default."""
+        return {**RunConfig().as_dict(), **self.results[0].config}
+
+    @property
+    def seeds(self) -> list[int]:
+        return [_seed(result) for result in self.results]
 
     def values(self, name: str) -> list[float]:
-        return [value for result in self.results if (value := result.metrics[name]) is not None]
+        """A measure of every run that has it."""
+        return [value for result in self.results if (value := result.metrics.get(name)) is not None]
+
+    def by_seed(self, name: str) -> dict[int, float]:
+        """A measure by seed, for paired differences."""
+        found = {_seed(result): result.metrics.get(name) for result in self.results}
+        return {seed: value for seed, value in found.items() if value is not None}
 
 
 def grouped(results: Iterable[Result]) -> list[Group]:
@@ -44,7 +55,7 @@ def grouped(results: Iterable[Result]) -> list[Group]:
     groups = []
     for config, members in zip(configs, by_settings.values(), strict=True):
         words = [str(config["method"]), *(_word(name, config[name]) for name in extra if name in config)]
-        ordered = sorted(members, key=lambda r: int(r.config["seed"]))
+        ordered = sorted(members, key=_seed)
         groups.append(Group(" ".join(filter(None, words)), tuple(ordered)))
     return groups
 
@@ -78,24 +89,28 @@ class Parting:
 def partings(results: Sequence[Result]) -> list[Parting]:
     """Where COLD-ORACLE's queues leave COLD's: the two differ only once an older model is the best on some memory."""
 
-    def key(result: Result) -> str:
-        return json.dumps({k: v for k, v in _settings(result.config).items() if k not in ("method", "oracle")})
+    def key(result: Result) -> tuple[str, int]:
+        kept = {k: v for k, v in _settings(result.config).items() if k not in ("method", "oracle")}
+        return json.dumps(kept, sort_keys=True), _seed(result)
 
-    previous = {(key(r), r.config["seed"]): r for r in results if r.config["method"] == "cold" and "queues" in r.arrays}
+    def of(method: str) -> list[Result]:
+        return [r for r in results if r.config.get("method") == method and "queues" in r.arrays]
+
+    previous = {key(result): result for result in of("cold")}
     found = []
-    for best in (r for r in results if r.config["method"] == "cold-oracle" and "compared_with" in r.arrays):
-        plain = previous.get((key(best), best.config["seed"]))
-        if plain is None or plain.arrays["queues"].shape != best.arrays["queues"].shape:
+    for best in of("cold-oracle"):
+        plain, chosen = previous.get(key(best)), best.array("compared_with")
+        if plain is None or chosen is None or plain.arrays["queues"].shape != best.arrays["queues"].shape:
             continue
         equal = (plain.arrays["queues"] == best.arrays["queues"]).all(axis=1)
-        chosen = best.arrays["compared_with"]
         newest = np.arange(len(chosen))[:, None] - 1  # task t (row t-1) begins at the model of task t-1 (number t-2)
         there = chosen >= 0
+        settings = comparable(best.config)
         found.append(
             Parting(
-                V=float(best.config["V"]),
-                delta=float(best.config["delta"]),
-                seed=int(best.config["seed"]),
+                V=float(settings["V"]),
+                delta=float(settings["delta"]),
+                seed=_seed(best),
                 equal_until=len(equal) - 1 if equal.all() else int(np.argmin(equal)) - 1,
                 tasks=len(chosen),
                 older=int((there & (chosen != newest)).sum()),
@@ -105,8 +120,13 @@ def partings(results: Sequence[Result]) -> list[Parting]:
     return sorted(found, key=lambda parting: (parting.V, parting.delta, parting.seed))
 
 
+def _seed(result: Result) -> int:
+    return int(result.config.get("seed", 0))
+
+
 def _settings(config: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in config.items() if k not in ("seed", *PLACE, *unused_settings(str(config["method"])))}
+    full = comparable(config)
+    return {name: value for name, value in full.items() if name not in ("seed", *unused_settings(str(full["method"])))}
 
 
 def _word(name: str, value: Any) -> str:

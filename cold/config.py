@@ -116,11 +116,6 @@ class RunConfig:
         return f"{_safe(self.dataset)}-{_safe(self.method)}-s{self.seed}-{config_key(identity)[:8]}"
 
 
-def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration without what names the place only; what an older version did not know has its default."""
-    return {name: value for name, value in {**RunConfig().as_dict(), **config}.items() if name not in PLACE}
-
-
 def check_setting(name: str, value: str) -> None:
     """Raises if a setting has a value that is none of its `CHOICES`."""
     if value not in CHOICES[name]:

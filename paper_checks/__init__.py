@@ -1,9 +1,33 @@
 """Every checkable claim of the paper as a program that gives a verdict.
 
-`base` is the frame (claims, findings, registry), `tables` loads the paper's numbers, and every other module holds the
-claims of one part of the paper. A claim module only has to define functions under `@claim(...)`: `all_claims` finds it.
+A module holds the claims of one part of the paper: functions under `@claim(...)`, which take nothing, or the folder of
+runs, and return a `coldtheory.claims.Finding`. `coldtheory check` finds them through the entry point `claims`. Modules
+whose names begin with an underscore hold what several parts need.
 """
 
-from paper_checks.base import Claim, Finding, Outcome, Verdict, all_claims, claim, find_claims, run_claim
+from __future__ import annotations
 
-__all__ = ["Claim", "Finding", "Outcome", "Verdict", "all_claims", "claim", "find_claims", "run_claim"]
+from importlib import import_module
+
+from coldtheory.claims import Claim, Registry
+
+_REGISTRY = Registry()
+claim = _REGISTRY.claim
+
+#: The modules in the order of the paper's parts.
+PARTS = (
+    "drift", "exact", "descent", "corollaries", "appendix", "open_questions", "looseness", "toy_gradient", "toy_queue",
+    "text_complexity", "text_contradictions", "text_theory", "tables_arithmetic", "tables_ranking", "tables_memory",
+    "training", "trends_methods", "trends_queues", "trends_training",
+)  # fmt: skip
+
+
+def claims() -> tuple[Claim, ...]:
+    """All of them, in the order of the parts, whatever was imported first."""
+    modules = [f"{__name__}.{part}" for part in PARTS]
+    for module in modules:
+        import_module(module)
+    return tuple(sorted(_REGISTRY.claims, key=lambda one: modules.index(one.module)))
+
+
+__all__ = ["claim", "claims"]

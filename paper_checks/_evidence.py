@@ -20,11 +20,12 @@ import numpy as np
 
 from coldtheory import DivergenceWarning, Tasks, from_optima, make_tasks, simulate
 from coldtheory.bounds import STATEMENTS, Bound, Facts, evaluate, facts_of
+from coldtheory.claims import Finding, Verdict
 from coldtheory.counterexamples import load_counterexample, replay
+from coldtheory.ground.dependencies import remembered
 from coldtheory.ideal import smallest_feasible_delta
 from coldtheory.paper import TOY
 from coldtheory.settings import Reference, Solver, Weights
-from paper_checks.base import Finding, Verdict
 
 ETA, DELTA, STEPS = TOY.eta, TOY.delta, TOY.steps
 TOY_V = (10.0, 50.0, 200.0, 1000.0)
@@ -174,7 +175,7 @@ class Replayed:
         return {"counterexample": self.name, "T": self.T, "lhs": self.lhs, "rhs": self.rhs}
 
 
-@cache
+@remembered
 def replayed(name: str) -> Replayed:
     instance = load_counterexample(name)
     with warnings.catch_warnings():

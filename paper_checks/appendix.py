@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from coldtheory.claims import Finding
 from paper_checks import _evidence as e
-from paper_checks.base import Finding, claim
+from paper_checks import claim
 
 SECTION = "Theoretical Appendix"
 

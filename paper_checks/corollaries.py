@@ -6,9 +6,10 @@ import numpy as np
 
 from coldtheory import from_optima, make_tasks, simulate
 from coldtheory.bounds import evaluate, facts_of, follow
+from coldtheory.claims import Finding, Verdict
 from coldtheory.measures import rho_bar
 from paper_checks import _evidence as e
-from paper_checks.base import Finding, Verdict, claim
+from paper_checks import claim
 
 SECTION = "Gradient-based Optimization"
 

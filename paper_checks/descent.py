@@ -8,8 +8,9 @@ import numpy as np
 
 from coldtheory import Ball, DivergenceWarning, Run, from_optima, make_tasks, simulate
 from coldtheory.bounds import evaluate, facts_of
+from coldtheory.claims import Finding, Verdict
 from paper_checks import _evidence as e
-from paper_checks.base import Finding, Verdict, claim
+from paper_checks import claim
 
 SECTION = "Gradient-based Optimization"
 

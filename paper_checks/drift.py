@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from coldtheory.claims import Finding
 from paper_checks import _evidence as e
-from paper_checks.base import Finding, claim
+from paper_checks import claim
 
 SECTION = "Proposed Algorithm"
 

@@ -6,12 +6,13 @@ import numpy as np
 
 from coldtheory import make_tasks, simulate
 from coldtheory.bounds import evaluate, facts_of
+from coldtheory.claims import Finding, Verdict
 from coldtheory.geometry import smallest_enclosing_balls, sup_abs_difference
 from coldtheory.ideal import smallest_feasible_delta
 from coldtheory.measures import loss_variation
 from coldtheory.quadratics import Quadratics
 from paper_checks import _evidence as e
-from paper_checks.base import Finding, Verdict, claim
+from paper_checks import claim
 
 SECTION = "Performance Analysis"
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from coldtheory import make_tasks, simulate
 from coldtheory.bounds import Facts, evaluate, facts_of
+from coldtheory.claims import Finding, Verdict
 from coldtheory.ideal import smallest_feasible_delta
 from paper_checks import _evidence as e
-from paper_checks.base import Finding, Verdict, claim
+from paper_checks import claim
 
 SECTION = "Theoretical Validation"
 Row = dict[str, Any]

@@ -9,9 +9,10 @@ import numpy as np
 
 from coldtheory import Run, Tasks, from_optima, simulate
 from coldtheory.bounds import evaluate, facts_of
+from coldtheory.claims import Finding, Verdict
 from coldtheory.quadratics import Array
 from paper_checks import _evidence as e
-from paper_checks.base import Finding, Verdict, claim
+from paper_checks import claim
 
 SECTION = "Gradient-based Optimization"
 

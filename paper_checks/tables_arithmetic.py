@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from coldtheory.claims import Finding
 from coldtheory.paper import PrintedResult, paper
-from paper_checks.base import Finding, claim
+from paper_checks import claim
 
 SECTION = "Empirical Evaluations"
 IDENTITY = """

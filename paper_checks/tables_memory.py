@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from coldtheory.claims import Finding
 from coldtheory.paper import PrintedResult, paper
-from paper_checks.base import Finding, claim
+from paper_checks import claim
 from paper_checks.tables_ranking import OURS, SECTION, main_table
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from coldtheory.claims import Finding
 from coldtheory.paper import Complexity, fact, paper
-from paper_checks.base import Finding, claim
+from paper_checks import claim
 
 SECTION = "Complexity Analysis"
 LABEL = "tab:complexity_comparison"

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from coldtheory.claims import Finding, Verdict
 from coldtheory.paper import fact, paper
-from paper_checks.base import Finding, Verdict, claim
+from paper_checks import claim
 from paper_checks.tables_arithmetic import slacks
 
 

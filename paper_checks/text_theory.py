@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from coldtheory.claims import Finding, Verdict
 from coldtheory.paper import fact, facts, paper, statements
-from paper_checks.base import Finding, Verdict, claim
+from paper_checks import claim
 from paper_checks.text_contradictions import same_value
 
 TOY = "Theoretical Validation"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from coldtheory import make_tasks, simulate
+from coldtheory.claims import Finding, Verdict
 from coldtheory.ground.statistics import minimum_of
 from coldtheory.measures import eta_alpha_max
-from paper_checks import _toy
-from paper_checks.base import Finding, Verdict, claim
+from paper_checks import _toy, claim
 
 SECTION = "Theoretical Validation"
 
@@ -120,7 +120,8 @@ def where_it_turns() -> Finding:
     text = (
         f"before-gradient smallest at V = {high.mean:.0f} ± {high.se:.0f} (HIGH), {low.mean:.0f} ± {low.se:.0f} (LOW)"
     )
-    return Finding(verdict, margin, text, {"high": vars(high), "low": vars(low)})
+    data = {name: {"mean": at.mean, "se": at.se, "n": at.n} for name, at in (("high", high), ("low", low))}
+    return Finding(verdict, margin, text, data)
 
 
 @claim(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from coldtheory import make_tasks, simulate
+from coldtheory.claims import Finding, Verdict
 from coldtheory.geometry import smallest_enclosing_balls, sup_abs_difference
 from coldtheory.ideal import smallest_feasible_delta
 from coldtheory.measures import enclosing_ball, loss_variation, r_constant
 from coldtheory.settings import Reference, Weights
-from paper_checks import _toy
-from paper_checks.base import Finding, Verdict, claim
+from paper_checks import _toy, claim
 
 SECTION = "Theoretical Validation"
 _ON_OFF: tuple[Weights, ...] = ("mean", "none")

@@ -8,11 +8,10 @@ from itertools import product
 
 import numpy as np
 
-from cold.plots.names import method_name
-from cold.plots.store import Run
-from paper_checks._contrasts import Contrast
-from paper_checks._trend_runs import acc, acc_on_the_way, diagnostic, grid, per_doubling
-from paper_checks._trends import BOTH, NAMES, Shown, trend
+from cold.catalogue import method_title
+from cold.runs import Result
+from paper_checks._contrasts import BOTH, NAMES, Contrast, Shown, trend
+from paper_checks._runs import StoredRuns, acc, acc_on_the_way, diagnostic, per_doubling
 
 _PICTURE, _GRADIENT = ("pmnist_acc_forg-cpu",), ("Average_gradient_vs_V-cpu",)
 
@@ -26,12 +25,12 @@ _PICTURE, _GRADIENT = ("pmnist_acc_forg-cpu",), ("Average_gradient_vs_V-cpu",)
         COLD's learning rate, batches and memory, and have their own options at default: nothing is tuned here.
         `cold table pmnist-10k` compares them with tuned settings.""",
 )
-def baselines_lead(dataset: str) -> Iterator[Contrast]:
-    runs = grid("baselines", dataset)
+def baselines_lead(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("baselines", dataset)
     others = [method for method in dict.fromkeys(method for method, _, _ in runs.runs) if method not in BOTH]
     for ours, other in product(BOTH, others):
         lead = runs.each(ours, ours, acc_on_the_way) - runs.each(other, other, acc_on_the_way)
-        yield Contrast(f"{NAMES[ours]} minus {method_name(other)}", lead)
+        yield Contrast(f"{NAMES[ours]} minus {method_title(other)}", lead)
 
 
 @trend(
@@ -41,10 +40,10 @@ def baselines_lead(dataset: str) -> Iterator[Contrast]:
     on={"pmnist": Shown("not settled", _PICTURE)},
     explain="The accuracy after the first task minus that after the last, NCCL's minus ours.",
 )
-def nccl_degrades(dataset: str) -> Iterator[Contrast]:
-    runs = grid("baselines", dataset)
+def nccl_degrades(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("baselines", dataset)
 
-    def loss(run: Run) -> float:
+    def loss(run: Result) -> float:
         return run.over_tasks("acc")[0] - acc(run)
 
     nccl = runs.each("nccl", "nccl", loss)
@@ -61,8 +60,8 @@ def nccl_degrades(dataset: str) -> Iterator[Contrast]:
         positive if HIGH falls more slowly. Before a task the gradient cannot fall with V here, as every task has a head
         of its own that has not been trained.""",
 )
-def gradient_rate(dataset: str) -> Iterator[Contrast]:
-    high, low = (_log_gradients(dataset, iid=iid, name="avg_grad_sq_after") for iid in (False, True))
+def gradient_rate(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    high, low = (_log_gradients(stored, dataset, iid=iid, name="avg_grad_sq_after") for iid in (False, True))
     yield Contrast("slope after a task, HIGH minus LOW", high - low)
 
 
@@ -73,19 +72,19 @@ def gradient_rate(dataset: str) -> Iterator[Contrast]:
     on={"split-mnist": Shown("not settled", _GRADIENT)},
     explain="log2 of HIGH over LOW, averaged over V: gradient before and after a task, and the residual Δ̄.",
 )
-def gradient_elevated(dataset: str) -> Iterator[Contrast]:
+def gradient_elevated(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     words = {"avg_grad_sq_before": "gradient before", "avg_grad_sq_after": "gradient after", "Delta_bar": "residual"}
     for name, what in words.items():
-        high, low = (grid("gradient", dataset, iid=iid).over("cold", _log2(name)) for iid in (False, True))
+        high, low = (stored.study("gradient", dataset, iid=iid).over("cold", _log2(name)) for iid in (False, True))
         yield Contrast(f"{what}, log2 of HIGH over LOW", (high - low).mean(axis=0))
 
 
-def _log_gradients(dataset: str, *, iid: bool, name: str) -> np.ndarray:
+def _log_gradients(stored: StoredRuns, dataset: str, *, iid: bool, name: str) -> np.ndarray:
     """(seeds,): the slope of log2 of a diagnostic against log2 V."""
-    runs = grid("gradient", dataset, iid=iid)
+    runs = stored.study("gradient", dataset, iid=iid)
     return per_doubling(runs.values, runs.over("cold", _log2(name)))
 
 
-def _log2(name: str) -> Callable[[Run], float]:
+def _log2(name: str) -> Callable[[Result], float]:
     measure = diagnostic(name)
     return lambda run: math.log2(measure(run))

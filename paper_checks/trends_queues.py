@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paper_checks._contrasts import Contrast
-from paper_checks._trend_runs import acc, forgetting, grid, learning_acc, newest_share, queue, share
-from paper_checks._trends import BOTH, NAMES, Shown, both, trend
+from paper_checks._contrasts import BOTH, NAMES, Contrast, Shown, both, trend
+from paper_checks._runs import StoredRuns, acc, forgetting, learning_acc, newest_share, queue, share
 
 _V_PMNIST, _V_C10 = ("varying_V-pmnist-cpu",), ("varying_V_c10-cpu",)
 _Q_PMNIST, _Q_C10 = ("queue_V_C100-pmnist-cpu",), ("queue_V_C100-split-cifar10-cpu",)
@@ -20,8 +19,8 @@ _DELTA, _HEAT = ("memory_delta-pmnist-cpu",), ("delta_cold-pmnist-cpu", "delta_c
     on={"pmnist": Shown("holds", _V_PMNIST), "split-cifar10": Shown("holds", _V_C10)},
     explain="The contrast is the mean forgetting at all larger V minus that at V = 1.",
 )
-def least_forgetting(dataset: str) -> Iterator[Contrast]:
-    runs = grid("V", dataset)
+def least_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("V", dataset)
     assert runs.values[0] == 1
     for method in BOTH:
         at = runs.over(method, forgetting)
@@ -34,8 +33,8 @@ def least_forgetting(dataset: str) -> Iterator[Contrast]:
     statement="V = 1 is poor in accuracy; V = 100 is more accurate.",
     on={"pmnist": Shown("holds", _V_PMNIST), "split-cifar10": Shown("not settled", _V_C10)},
 )
-def more_accurate(dataset: str) -> Iterator[Contrast]:
-    runs = grid("V", dataset)
+def more_accurate(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("V", dataset)
     yield from both(lambda m: runs.each(m, 100, acc) - runs.each(m, 1, acc), "ACC at V = 100 minus V = 1")
 
 
@@ -45,8 +44,8 @@ def more_accurate(dataset: str) -> Iterator[Contrast]:
     statement="V = 10,000 places so much weight on the present task that it forgets more than V = 100.",
     on={"pmnist": Shown("holds", _V_PMNIST), "split-cifar10": Shown("not settled", _V_C10)},
 )
-def large_forgets(dataset: str) -> Iterator[Contrast]:
-    runs = grid("V", dataset)
+def large_forgets(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("V", dataset)
     yield from both(
         lambda m: runs.each(m, 10_000, forgetting) - runs.each(m, 100, forgetting), "F at V = 1e4 minus V = 100"
     )
@@ -59,8 +58,8 @@ def large_forgets(dataset: str) -> Iterator[Contrast]:
     on={"pmnist": Shown("holds", _V_PMNIST), "split-cifar10": Shown("not settled", _V_C10)},
     explain="The text says stable, without a measure; here it is held against COLD, the other panel of the figure.",
 )
-def oracle_stable(dataset: str) -> Iterator[Contrast]:
-    runs = grid("V", dataset)
+def oracle_stable(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("V", dataset)
     oracle, cold = (runs.each(m, 100, acc) - runs.each(m, 10_000, acc) for m in BOTH)
     yield Contrast("loss of ACC from V = 100 to 1e4, COLD minus ORACLE", cold - oracle)
 
@@ -73,8 +72,8 @@ def oracle_stable(dataset: str) -> Iterator[Contrast]:
     explain="""A queue is the mean of Q_k[t] over all past tasks of all t; queues are compared by their difference over
         their sum, as they span decades.""",
 )
-def queues_grow(dataset: str) -> Iterator[Contrast]:
-    runs = grid("queues", dataset)
+def queues_grow(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("queues", dataset)
     for method in BOTH:
         small, middle, large = (runs.each(method, V, queue) for V in (1, 100, 10_000))
         yield Contrast(f"{NAMES[method]} queue at V = 100 against 1", share(middle, small))
@@ -88,8 +87,8 @@ def queues_grow(dataset: str) -> Iterator[Contrast]:
     on={"pmnist": Shown("not settled", _Q_PMNIST), "split-cifar10": Shown("not settled", _Q_C10)},
     explain="Queues are compared by their difference over their sum.",
 )
-def cold_lower(dataset: str) -> Iterator[Contrast]:
-    runs = grid("queues", dataset)
+def cold_lower(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("queues", dataset)
     for V in runs.values:
         oracle, cold = (runs.each(method, V, queue) for method in BOTH)
         yield Contrast(f"ORACLE against COLD at V = {V:g}", share(oracle, cold))
@@ -101,8 +100,8 @@ def cold_lower(dataset: str) -> Iterator[Contrast]:
     statement="A large tolerance (10) is worse than a small one in accuracy and in forgetting, with both methods.",
     on={"pmnist": Shown("holds", _DELTA)},
 )
-def delta_ten(dataset: str) -> Iterator[Contrast]:
-    runs = grid("delta", dataset)
+def delta_ten(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("delta", dataset)
     yield from both(lambda m: runs.each(m, 0, acc) - runs.each(m, 10, acc), "ACC at δ = 0 minus δ = 10")
     yield from both(lambda m: runs.each(m, 10, forgetting) - runs.each(m, 0, forgetting), "F at δ = 10 minus δ = 0")
 
@@ -114,8 +113,8 @@ def delta_ten(dataset: str) -> Iterator[Contrast]:
     on={"pmnist": Shown("holds", _HEAT)},
     explain="Queues are compared by their difference over their sum.",
 )
-def delta_queues(dataset: str) -> Iterator[Contrast]:
-    runs = grid("delta", dataset)
+def delta_queues(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("delta", dataset)
     for method in BOTH:
         none, some, much = (runs.each(method, delta, queue) for delta in (0, 0.5, 10))
         yield Contrast(f"{NAMES[method]} queue at δ = 0 against 0.5", share(none, some))
@@ -129,8 +128,8 @@ def delta_queues(dataset: str) -> Iterator[Contrast]:
     on={"pmnist": Shown("not settled", _HEAT)},
     explain="The present task's accuracy is the mean over tasks of the accuracy just after each was learnt.",
 )
-def delta_plasticity(dataset: str) -> Iterator[Contrast]:
-    runs = grid("delta", dataset)
+def delta_plasticity(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("delta", dataset)
     yield from both(
         lambda m: runs.each(m, 10, learning_acc) - runs.each(m, 0, learning_acc), "present ACC at δ = 10 minus δ = 0"
     )
@@ -145,7 +144,7 @@ def delta_plasticity(dataset: str) -> Iterator[Contrast]:
     explain="""The share of the newest past task in all that stands in queues, COLD's minus COLD-ORACLE's, at
         delta = 0.5, the middle one of the three that are drawn.""",
 )
-def delta_diagonal(dataset: str) -> Iterator[Contrast]:
-    runs = grid("delta", dataset)
+def delta_diagonal(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("delta", dataset)
     oracle, cold = (runs.each(method, 0.5, newest_share) for method in BOTH)
     yield Contrast("share of the newest past task, COLD minus ORACLE", cold - oracle)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from paper_checks._contrasts import Contrast
-from paper_checks._trend_runs import acc, forgetting, grid
-from paper_checks._trends import BOTH, NAMES, Shown, both, trend
+from paper_checks._contrasts import BOTH, NAMES, Contrast, Shown, both, trend
+from paper_checks._runs import StoredRuns, acc, forgetting
 
 _M_PMNIST = ("memory_delta-pmnist-cpu",)
 _M_C10 = ("varying_memory_supple-split-cifar10-cpu",)
@@ -26,8 +25,8 @@ _ONLINE = ("online_batch_c10-cpu", _THREE)
     on={"pmnist": Shown("holds", _M_PMNIST), "split-cifar10": Shown("not settled", _M_C10)},
     explain="The contrast is the least-squares slope over all sizes, in points for twice the memory.",
 )
-def memory_accuracy(dataset: str) -> Iterator[Contrast]:
-    runs = grid("memory", dataset)
+def memory_accuracy(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("memory", dataset)
     yield from both(lambda m: runs.slope(m, acc), "ACC a doubling of M")
 
 
@@ -38,8 +37,8 @@ def memory_accuracy(dataset: str) -> Iterator[Contrast]:
     on={"pmnist": Shown("holds", _M_PMNIST), "split-cifar10": Shown("not settled", _M_C10)},
     explain="The contrast is the least-squares fall over all sizes, in points for twice the memory.",
 )
-def memory_forgetting(dataset: str) -> Iterator[Contrast]:
-    runs = grid("memory", dataset)
+def memory_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("memory", dataset)
     yield from both(lambda m: -runs.slope(m, forgetting), "fall of F a doubling of M")
 
 
@@ -50,8 +49,8 @@ def memory_forgetting(dataset: str) -> Iterator[Contrast]:
     on={"pmnist": Shown("not settled", _M_PMNIST), "split-cifar10": Shown("not settled", _M_C10)},
     explain="The lead with the smallest memory minus that with the largest.",
 )
-def memory_gap(dataset: str) -> Iterator[Contrast]:
-    runs = grid("memory", dataset)
+def memory_gap(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("memory", dataset)
     oracle, cold = (runs.over(method, acc) for method in BOTH)
     lead = oracle - cold
     yield Contrast("lead in ACC with least minus with most memory", lead[0] - lead[-1])
@@ -65,8 +64,8 @@ def memory_gap(dataset: str) -> Iterator[Contrast]:
     explain="""The text says stable, without a measure. Here it means that accuracy falls, and forgetting grows, by
         less than 5 points: the contrasts are those 5 points minus the fall, or the growth.""",
 )
-def tasks_stable(dataset: str) -> Iterator[Contrast]:
-    runs = grid("tasks", dataset)
+def tasks_stable(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("tasks", dataset)
     yield from both(lambda m: _STABLE + runs.each(m, 20, acc) - runs.each(m, 5, acc), "5 minus the fall of ACC")
     yield from both(
         lambda m: _STABLE + runs.each(m, 5, forgetting) - runs.each(m, 20, forgetting), "5 minus the growth of F"
@@ -80,8 +79,8 @@ def tasks_stable(dataset: str) -> Iterator[Contrast]:
     on={"pmnist": Shown("not settled", _TASKS)},
     explain="The loss of accuracy from 5 to 20 tasks, COLD's minus COLD-ORACLE's.",
 )
-def cold_less_stable(dataset: str) -> Iterator[Contrast]:
-    runs = grid("tasks", dataset)
+def cold_less_stable(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("tasks", dataset)
     oracle, cold = (runs.each(method, 5, acc) - runs.each(method, 20, acc) for method in BOTH)
     yield Contrast("loss of ACC from T = 5 to 20, COLD minus ORACLE", cold - oracle)
 
@@ -93,8 +92,8 @@ def cold_less_stable(dataset: str) -> Iterator[Contrast]:
     on={"split-cifar10": Shown("not settled", _EPOCHS)},
     explain="The accuracy with five epochs minus that with every other number of them.",
 )
-def epochs_five(dataset: str) -> Iterator[Contrast]:
-    runs = grid("epochs", dataset)
+def epochs_five(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("epochs", dataset)
     for method, other in product(BOTH, (value for value in runs.values if value != 5)):
         lead = runs.each(method, 5, acc) - runs.each(method, other, acc)
         yield Contrast(f"{NAMES[method]} ACC with 5 minus {other} epochs", lead)
@@ -106,8 +105,8 @@ def epochs_five(dataset: str) -> Iterator[Contrast]:
     statement="With more than five epochs a task, forgetting grows.",
     on={"split-cifar10": Shown("not settled", _EPOCHS)},
 )
-def epochs_forgetting(dataset: str) -> Iterator[Contrast]:
-    runs = grid("epochs", dataset)
+def epochs_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("epochs", dataset)
     yield from both(lambda m: runs.each(m, 10, forgetting) - runs.each(m, 5, forgetting), "F with 10 minus 5 epochs")
 
 
@@ -119,8 +118,8 @@ def epochs_forgetting(dataset: str) -> Iterator[Contrast]:
     explain="""The contrast is the least-squares fall over all sizes, in points for twice the batch. The number of
         epochs is the same for all sizes, as in the paper, so a larger batch also means fewer steps.""",
 )
-def batch_accuracy(dataset: str) -> Iterator[Contrast]:
-    runs = grid("batch-size", dataset)
+def batch_accuracy(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("batch-size", dataset)
     yield from both(lambda m: -runs.slope(m, acc), "fall of ACC a doubling of the batch")
 
 
@@ -131,8 +130,8 @@ def batch_accuracy(dataset: str) -> Iterator[Contrast]:
     on={"split-cifar10": Shown("not settled", _BATCH)},
     explain="The contrast is the least-squares slope over all sizes, in points for twice the batch.",
 )
-def batch_forgetting(dataset: str) -> Iterator[Contrast]:
-    runs = grid("batch-size", dataset)
+def batch_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("batch-size", dataset)
     yield from both(lambda m: runs.slope(m, forgetting), "F a doubling of the batch")
 
 
@@ -142,8 +141,8 @@ def batch_forgetting(dataset: str) -> Iterator[Contrast]:
     statement="Several epochs (batch) are more accurate than one (online).",
     on={"split-cifar10": Shown("holds", _ONLINE)},
 )
-def online_accuracy(dataset: str) -> Iterator[Contrast]:
-    runs = grid("online", dataset)
+def online_accuracy(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("online", dataset)
     yield from both(lambda m: runs.each(m, 5, acc) - runs.each(m, 1, acc), "ACC with 5 minus 1 epochs")
 
 
@@ -153,8 +152,8 @@ def online_accuracy(dataset: str) -> Iterator[Contrast]:
     statement="One epoch (online) forgets less than several (batch).",
     on={"split-cifar10": Shown("not settled", _ONLINE)},
 )
-def online_forgetting(dataset: str) -> Iterator[Contrast]:
-    runs = grid("online", dataset)
+def online_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("online", dataset)
     yield from both(lambda m: runs.each(m, 5, forgetting) - runs.each(m, 1, forgetting), "F with 5 minus 1 epochs")
 
 
@@ -164,7 +163,7 @@ def online_forgetting(dataset: str) -> Iterator[Contrast]:
     statement="COLD gains less accuracy from more epochs than COLD-ORACLE does.",
     on={"split-cifar10": Shown("not settled", _ONLINE)},
 )
-def online_gap(dataset: str) -> Iterator[Contrast]:
-    runs = grid("online", dataset)
+def online_gap(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    runs = stored.study("online", dataset)
     oracle, cold = (runs.each(m, 5, acc) - runs.each(m, 1, acc) for m in BOTH)
     yield Contrast("gain of 5 over 1 epochs, ORACLE minus COLD", oracle - cold)

@@ -14,6 +14,11 @@ from typing import Any
 from coldtheory.ground.errors import ColdError, unknown_name
 
 Published = Mapping[str, Mapping[str, Any]]
+#: The letters of `MethodEntry.cost` and `storage`, which are those of the paper's complexity table.
+COST_LETTERS = (
+    "b batch, m replayed samples a step, t past tasks, d weights, C a sample's gradient, M memory, p a sample's size, "
+    "n_c classes, N all samples; k, k', E as the methods' papers name their inner steps"
+)
 #: Settings of a run that only methods with virtual queues use; the others carry them along.
 QUEUE_SETTINGS = ("V", "delta", "weights", "queue_update", "oracle", "idle", "reference_passes")
 
@@ -41,9 +46,8 @@ class NoOptions:
 class MethodEntry:
     """What one method declares about itself.
 
-    `cost` and `storage` count operations per step and numbers stored beside the model, in the letters of the paper's
-    complexity table: batch b, memory batch m, past tasks t, weights d, a sample's pass C and size p, memory M,
-    classes n_c, data N.
+    `cost` and `storage` count operations per step and numbers stored beside the model, in the letters of
+    `COST_LETTERS`.
     """
 
     name: str = ""

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-import math
-import statistics
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from coldtheory.ground.command_line import JsonOption
 from coldtheory.ground.errors import ColdError, unknown_name
+from coldtheory.ground.statistics import LEVEL, paired, spread
 
 from ..compare import Group, grouped, partings, printed_cell
-from ..results import RESULT, Result, read_result
-from .show import JsonOption
+from ..runs import UNRECORDED, Result, find_runs
 
 _SHOWN = ("acc", "forgetting", "forgetting_after", "bwt", "fwt", "learning_acc")
 
@@ -38,7 +39,12 @@ def compare(
 
     Example: [bold]cold compare results/runs --against er[/]
     """
-    results = [read_result(folder) for folder in find_runs(runs)]
+    found = find_runs(*runs)
+    if not found:
+        raise ColdError(found.problems[0] if found.problems else f"no finished run in {' or '.join(map(str, runs))}")
+    for line in found.problems:
+        print(f"note: left out: {line}", file=sys.stderr)
+    results = list(found.values())
     groups = grouped(results)
     if as_json:
         typer.echo(json.dumps([_as_json(group) for group in groups]))
@@ -48,15 +54,15 @@ def compare(
     if against is not None:
         _print_differences(console, groups, against)
     _print_partings(console, results)
+    _print_data(console, results)
 
 
-def find_runs(paths: Sequence[Path]) -> list[Path]:
-    """The run folders among or directly below the given ones."""
-    found: list[Path] = []
-    for path in paths:
-        below = sorted(p.parent for p in path.glob(f"*/{RESULT}")) if path.is_dir() else []
-        found += [path] if (path / RESULT).exists() or path.name == RESULT or not below else below
-    return found
+def _print_data(console: Console, results: Sequence[Result]) -> None:
+    """Once: how many runs do not say on which data they were made."""
+    unknown = sum(result.data is None for result in results)
+    if unknown:
+        count = "all runs" if unknown == len(results) else f"{unknown} of {len(results)} runs"
+        console.print(f"[dim]data {UNRECORDED} in {count}: taken to be the same as in the others[/]", soft_wrap=True)
 
 
 def _print_table(console: Console, groups: Sequence[Group], *, everything: bool) -> None:
@@ -69,7 +75,7 @@ def _print_table(console: Console, groups: Sequence[Group], *, everything: bool)
         cell = printed_cell(group.config)
         table.add_row(
             str(group.config["dataset"]),
-            group.label,
+            escape(group.label),
             str(len(group.results)),
             *(_spread(group.values(name), digits) for _, name, digits in shown),
             "–" if cell is None else f"{cell.acc:.2f}",
@@ -94,23 +100,22 @@ def _print_differences(console: Console, groups: Sequence[Group], against: str) 
         raise unknown_name("method among these runs", against, sorted({str(g.config["method"]) for g in groups}))
     if len(bases) > 1:
         raise ColdError(f"there are {len(bases)} settings of {against}; name the runs to compare more narrowly")
-    base = {result.config["seed"]: result for result in bases[0].results}
     for group in groups:
-        pairs = [(r, base[r.config["seed"]]) for r in group.results if r.config["seed"] in base]
-        if group is bases[0] or not pairs:
+        gain = None if group is bases[0] else paired(group.by_seed("acc"), bases[0].by_seed("acc"))
+        if gain is None:
             continue
-        gains = [float(r.metrics["acc"] or 0) - float(b.metrics["acc"] or 0) for r, b in pairs]
-        se = statistics.stdev(gains) / math.sqrt(len(gains)) if len(gains) > 1 else math.nan
-        each = ", ".join(f"{gain:+.2f}" for gain in gains)
-        error = f" ± {se:.2f} (s.e.)" if len(gains) > 1 else ""
-        console.print(f"{group.label} - {against}: {statistics.mean(gains):+.2f}{error} points; {each}")
+        seeds = f"paired over {len(gain.each)} seeds: " + ", ".join(f"{each:+.2f}" for each in gain.each)
+        words = "points (one seed)"
+        if gain.low is not None and gain.high is not None:
+            words = f"[{gain.low:+.2f}, {gain.high:+.2f}] points ({100 * LEVEL:.0f} % interval, {seeds})"
+        console.print(escape(f"{group.label} - {against}: {gain.mean:+.2f} {words}"), soft_wrap=True)
 
 
 def _spread(values: Sequence[float], digits: int) -> str:
-    if not values:
+    found = spread(values)
+    if found is None:
         return "–"
-    mean = f"{statistics.mean(values):.{digits}f}"
-    return f"{mean} ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else mean
+    return f"{found.mean:.{digits}f}" + ("" if found.sd is None else f" ± {found.sd:.{digits}f}")
 
 
 def _as_json(group: Group) -> dict[str, Any]:
@@ -118,8 +123,9 @@ def _as_json(group: Group) -> dict[str, Any]:
     return {
         "run": group.label,
         "config": {k: v for k, v in group.config.items() if k != "seed"},
-        "seeds": [result.config["seed"] for result in group.results],
+        "seeds": group.seeds,
         "runs": [result.run_id for result in group.results],
+        "data": list(dict.fromkeys(result.data for result in group.results)),
         "metrics": {name: group.values(name) for name in _SHOWN},
         "paper": None if cell is None else {"acc": cell.acc, "forgetting": cell.forgetting},
     }

@@ -1,4 +1,4 @@
-"""What methods really cost: time a step and numbers stored in an early and in a late task, on a small benchmark."""
+"""What methods really cost: time per step and numbers stored in an early and in a late task, on a small benchmark."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STEPS = 5  # at a time: CBA's outer level has its turn every fifth step
 
 
 def measured(name: str) -> dict[str, Any]:
-    """Processor milliseconds a step and numbers stored beside the model, in task 2 and in the last one.
+    """Processor milliseconds per step and numbers stored beside the model, in task 2 and in the last one.
 
     As many samples are replayed in every task (32, drawn from all past ones), so that growth is the rule's own.
     """
@@ -63,7 +63,7 @@ def numbers(method: Method) -> int:
 
 
 def fisher_speed(samples: int = 4096, looped: int = 128) -> dict[str, float]:
-    """The batched Fisher of the paper's net for Permuted-MNIST against a backward pass a sample.
+    """The batched Fisher of the paper's net for Permuted-MNIST against one backward pass per sample.
 
     Times in single precision; the difference in double, where no rounding puts a ReLU on its other side.
     """
@@ -93,7 +93,7 @@ def _network(generator: torch.Generator) -> HeadedModel:
 
 
 def looped_fisher(model: nn.Module, samples: Part, head: int) -> list[Tensor]:
-    """The same sum, one backward pass a sample."""
+    """The same sum, one backward pass per sample."""
     weights = list(model.parameters())
     total = [torch.zeros_like(p) for p in weights]
     for i in range(len(samples)):

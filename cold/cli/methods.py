@@ -10,13 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..catalogue import METHODS, MethodEntry, printed_costs
-from .show import JsonOption
+from coldtheory.ground.command_line import JsonOption
 
-_LETTERS = (
-    "b batch, m replayed samples a step, t past tasks, d weights, C a sample's gradient, M memory, p a sample's size, "
-    "n_c classes, N all samples; k, k', E as the methods' papers name their inner steps"
-)
+from ..catalogue import COST_LETTERS, METHODS, MethodEntry, printed_costs
 
 
 def add_to(app: typer.Typer) -> None:
@@ -26,11 +22,12 @@ def add_to(app: typer.Typer) -> None:
 def methods(
     method: Annotated[list[str] | None, typer.Option(help="Only these; a name, or FILE.py of your own.")] = None,
     measure: Annotated[
-        bool, typer.Option("--measure", help="Also measure time a step, storage and growth with t, in a minute or two.")
+        bool,
+        typer.Option("--measure", help="Also measure time per step, storage and growth with t, in a minute or two."),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List the methods: paper, settings, hyper-parameters, cost a batch and storage beside the paper's table.
+    """List the methods: paper, settings, hyper-parameters, cost per batch and storage beside the paper's table.
 
     Example: [bold]cold methods --method er --method gem --measure[/]
     """
@@ -52,7 +49,7 @@ def methods(
     if measure:
         _print_measured(console, rows, plain)
         console.print(
-            f"EWC's Fisher on {speed['samples']} samples of MNIST's size: {1e6 * speed['seconds_a_sample']:.0f} us a "
+            f"EWC's Fisher on {speed['samples']} samples of MNIST's size: {1e6 * speed['seconds_a_sample']:.0f} us per "
             f"sample, {speed['ratio']:.0f} times as fast as a loop over samples, largest difference "
             f"{speed['difference']:.1g} of the largest entry"
         )
@@ -94,20 +91,20 @@ def _print_rules(console: Console, rows: list[dict[str, Any]]) -> None:
 
 def _print_costs(console: Console, rows: list[dict[str, Any]]) -> None:
     table = Table(box=None, pad_edge=False)
-    for column in ("method", "a batch", "the paper prints", "storage", "the paper prints"):
+    for column in ("method", "per batch", "the paper prints", "storage", "the paper prints"):
         table.add_column(column)
     for row in rows:
         printed = row["printed"] or {"operations": "-", "storage": "-"}
         table.add_row(row["name"], row["cost"], printed["operations"], row["storage"], printed["storage"])
     console.print(table)
-    console.print(f"[dim]{_LETTERS}[/]")
+    console.print(f"[dim]{COST_LETTERS}[/]")
 
 
 def _print_measured(console: Console, rows: list[dict[str, Any]], plain: float) -> None:
     table = Table(box=None, pad_edge=False)
     names = (
         "method",
-        "ms a step, task 2",
+        "ms per step, task 2",
         "last task",
         "growth",
         "x fine-tune",

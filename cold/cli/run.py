@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -21,11 +21,10 @@ from ..catalogue import BENCHMARK_NAMES
 from ..checkpoint import checkpoints, remove_checkpoints
 from ..config import RunConfig
 from ..distributed import joined
-from ..lock import only_writer
 from ..presets import build_config
 from ..record import Progress as Place
 from ..record import tensorboard_logger
-from ..results import RESULT, read_result
+from ..runs import RESULT, Result, check_same_run, find_runs, only_writer
 from ..trainer import Stopped, Trainer
 from .show import print_result
 
@@ -175,18 +174,20 @@ def run(
     if as_json:
         typer.echo(json.dumps(result.as_json()))
     else:
-        print_result(result, trainer.folder)
+        print_result(result)
 
 
-def _run(trainer: Trainer, folder: Path, *, resume: bool, fresh: bool) -> Any:
-    finished, begun = (folder / RESULT).exists(), bool(checkpoints(folder))
+def _run(trainer: Trainer, folder: Path, *, resume: bool, fresh: bool) -> Result:
+    begun, found = bool(checkpoints(folder)), find_runs(folder)
+    finished = found.get(folder.name)
     if fresh:
         remove_checkpoints(folder)
         (folder / RESULT).unlink(missing_ok=True)
-    elif finished and resume:
-        stored = read_result(folder)
-        trainer.check_data(f"the finished run in {folder}", stored.data)
-        return stored
+    elif finished is not None and resume:
+        trainer.check_data(f"the finished run in {folder}", finished.data)
+        return check_same_run(finished, trainer.config)
+    elif found.problems:
+        raise ColdError(f"{found.problems[0]} with --fresh")
     elif finished or (begun and not resume):
         what = "is finished" if finished else "was begun"
         raise ColdError(f"this run {what} in {folder}; use --resume to {'see it' if finished else 'go on'}, or --fresh")

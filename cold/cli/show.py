@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,10 +10,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..results import Result, read_result
+from coldtheory.ground.command_line import JsonOption
 
-RunArgument = Annotated[Path, typer.Argument(help="Folder of a run.", metavar="RUN")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and nothing else on stdout.")]
+from ..runs import UNRECORDED, Result, find_run
+
+RunArgument = Annotated[str, typer.Argument(help="Folder of a run, or its id.", metavar="RUN")]
+_MEANINGS = {
+    "acc": "average accuracy after the last task, %",
+    "forgetting": "F as printed, maximum over all l < T",
+    "forgetting_after": "F with l >= j only",
+    "bwt": "backward transfer",
+    "fwt": "forward transfer",
+    "learning_acc": "accuracy on each task right after it, %",
+}
 
 
 def add_to(app: typer.Typer) -> None:
@@ -24,47 +32,51 @@ def add_to(app: typer.Typer) -> None:
 def show(run: RunArgument, as_json: JsonOption = False) -> None:
     """Print the measures, the accuracies and the provenance of a finished run.
 
-    Example: [bold]cold show results/runs/pmnist-cold-s0-1a2b3c4d[/]
+    Examples: [bold]cold show results/runs/pmnist-cold-s0-1a2b3c4d[/]
+    [bold]cold show pmnist-cold-s0-1a2b3c4d[/]  (below runs, results/runs, or among the runs of the package)
     """
-    result = read_result(run)
+    result = find_run(run)
     if as_json:
         typer.echo(json.dumps(result.as_json()))
     else:
-        print_result(result, run, matrix=True)
+        print_result(result, matrix=True)
 
 
-def print_result(result: Result, folder: Path, *, matrix: bool = False) -> None:
+def print_result(result: Result, *, matrix: bool = False) -> None:
     console = Console(highlight=False)
-    measures, timing, origin = result.metrics, result.timing, result.provenance
-    config = result.config
-    console.print(
-        f"[bold]{escape(result.run_id)}[/]: {escape(str(config['method']))} on {escape(str(config['dataset']))}"
-    )
+    method, dataset = (escape(str(result.config.get(name, "?"))) for name in ("method", "dataset"))
+    console.print(f"[bold]{escape(result.run_id)}[/]: {method} on {dataset}")
     table = Table(box=None, pad_edge=False, show_header=False)
-    meanings = {
-        "acc": "average accuracy after the last task, %",
-        "forgetting": "F as printed, maximum over all l < T",
-        "forgetting_after": "F with l >= j only",
-        "bwt": "backward transfer",
-        "fwt": "forward transfer",
-        "learning_acc": "accuracy on each task right after it, %",
-    }
-    for name, meaning in meanings.items():
-        value = measures[name]
+    for name, meaning in _MEANINGS.items():
+        value = result.metrics.get(name)
         table.add_row(name, "–" if value is None else f"{value:.4g}", f"[dim]{meaning}[/]")
     console.print(table)
     if matrix:
         _print_matrix(console, result)
-    console.print(
-        f"{timing['steps']} steps, {timing['train_seconds']:.0f} s training, {timing['eval_seconds']:.0f} s tests, "
-        f"{timing['steps_per_second']:.0f} steps/s, peak memory {timing['peak_memory_bytes'] / 2**20:.0f} MiB"
-    )
-    commit = (origin["commit"] or "no checkout")[:12] + (" + changes" if origin["changed"] else "")
-    console.print(f"[dim]commit {commit}, {origin['time']}, in {escape(str(folder))}[/]")
+    numbers = {name: value for name, value in result.timing.items() if isinstance(value, int | float)}
+    words = [
+        form.format(numbers[name] / unit)
+        for name, form, unit in (
+            ("steps", "{:.0f} steps", 1),
+            ("train_seconds", "{:.0f} s training", 1),
+            ("eval_seconds", "{:.0f} s tests", 1),
+            ("steps_per_second", "{:.0f} steps/s", 1),
+            ("peak_memory_bytes", "peak memory {:.0f} MiB", 2**20),
+        )
+        if name in numbers
+    ]
+    if words:
+        console.print(", ".join(words))
+    origin = result.provenance
+    commit = str(origin.get("commit") or "no checkout")[:12] + (" + changes" if origin.get("changed") else "")
+    place = "" if result.folder is None else f", in {result.folder}"
+    console.print(f"[dim]{escape(f'data {result.data or UNRECORDED}; commit {commit}, {result.time}{place}')}[/]")
 
 
 def _print_matrix(console: Console, result: Result) -> None:
-    accuracy = result.arrays["accuracy"]
+    accuracy = result.array("accuracy")
+    if accuracy is None:
+        return
     console.print("accuracy (%) on each task (across) after each task (down)")
     table = Table(box=None, pad_edge=False)
     table.add_column("")

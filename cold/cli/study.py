@@ -11,14 +11,13 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from coldtheory.ground.command_line import named_value, seeds_of
+from coldtheory.ground.command_line import JsonOption, named_value, seeds_of
 from coldtheory.ground.errors import ColdError, unknown_name
 
-from ..grid import ENGINES, Engine, Event, fill, merge
+from ..grid import ENGINES, Engine, Event, fill
+from ..runs import merge, pack, unpack
 from ..studies import PROFILES, Study, find_study, planned, studies
-from ..studies.plan import THROUGHPUT, estimates
-from ..studies.standing import standings
-from .show import JsonOption
+from ..studies.plan import THROUGHPUT, estimates, standings
 from .study_print import about, print_lines, print_plan, print_report, print_standings, table
 
 OUT = Path("results/runs")
@@ -189,6 +188,36 @@ def merge_runs(
         print_lines(console, wrong)
     if wrong:
         raise typer.Exit(1)
+
+
+@app.command("pack")
+def pack_runs(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of runs, of any depth.")],
+    keep_steps: Annotated[
+        bool, typer.Option("--keep-steps", help="Also keep the queues at single steps, most of the bytes.")
+    ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Write packed runs as folders again; the rows stay.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Put finished runs into one rows.jsonl and one arrays.npz per folder, and remove their own folders.
+
+    Example: [bold]cold study pack results/runs[/]
+
+    All commands find packed runs as before. No number changes; only the queues at single steps are left out, which
+    nothing reads, unless --keep-steps. A run that is packed with other content is named, and nothing is done.
+    """
+    if undo:
+        written = unpack(folder)
+        typer.echo(json.dumps({"written": written}) if as_json else f"{len(written)} runs written below {folder}")
+        return
+    done = pack(folder, keep_steps=keep_steps)
+    if as_json:
+        places = [str(place) for place in done.folders]
+        typer.echo(json.dumps({"packed": done.packed, "same": done.same, "dropped": done.dropped, "folders": places}))
+        return
+    left = f"; left out: {', '.join(done.dropped)}" if done.dropped else ""
+    there = f", {len(done.same)} were packed before" if done.same else ""
+    typer.echo(f"{len(done.packed)} runs packed in {len(done.folders)} folders{there}{left}")
 
 
 def _chosen(name: str, seeds: str | None = None) -> list[Study]:

@@ -12,8 +12,7 @@ from rich.table import Table
 
 from ..grid import Report
 from ..studies import Study, planned
-from ..studies.plan import Estimate
-from ..studies.standing import Standing
+from ..studies.plan import Estimate, Standing
 
 
 def about(study: Study, out: Path) -> dict[str, Any]:

@@ -14,12 +14,12 @@ from rich.console import Console
 from coldtheory.ground.command_line import seeds_of, words_of
 from coldtheory.ground.errors import ColdError, unknown_name
 
+from ..runs import default_roots
 from ..tables import footnotes
 from ..tables.formats import FORMATS, data_of_runs, data_of_sheets, show
 from ..tables.make import PRINTED, FilledTable, fill_table, make, names, sheets, terms_of
 from ..tables.printed import complexity, hyperparameters
 from ..tables.sheet import Sheet
-from ..tables.stored import ROOTS
 from ..tables.terms import KINDS, Terms, using
 
 _SHOWN = ("terminal", *FORMATS, "json")
@@ -37,7 +37,8 @@ def table(
     rows: Annotated[str | None, typer.Option(help="Only these rows, by commas: er,cold; default: all.")] = None,
     seeds: Annotated[str | None, typer.Option(help="Other seeds than the table's: 0,1,2 or 0-8.")] = None,
     runs: Annotated[
-        list[Path] | None, typer.Option(help="Folders with runs, at any depth; default: runs and results/runs.")
+        list[Path] | None,
+        typer.Option(help="Folders with runs, at any depth; default: runs, results/runs and those of the package."),
     ] = None,
     form: Annotated[str, typer.Option("--format", help=f"{', '.join(_SHOWN)}.")] = "terminal",
     missing: Annotated[
@@ -84,7 +85,7 @@ def table(
         keys = None if rows is None else words_of(rows)
         numbers = None if seeds is None else seeds_of(seeds)
         wanted = terms_of(name, kind, out, rows=keys, seeds=numbers)
-        roots = [*(runs or ROOTS), *([out] if out is not None else [])]
+        roots = [*(runs or default_roots()), *([out] if out is not None else [])]
         failed: dict[str, str] = {}
         if run:
             made, failed = _fill(name, wanted, roots, Place(jobs, engine, data_root, retry_failed))

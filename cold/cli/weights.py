@@ -14,13 +14,15 @@ from safetensors.torch import load as load_safetensors
 from safetensors.torch import save as save_safetensors
 from torch import Tensor
 
+from coldtheory.ground.command_line import JsonOption
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 
 from ..config import make_config
-from ..results import MODEL, Result, read_result
+from ..methods import all_methods
+from ..runs import MODEL, Result, find_run, same_data
 from ..trainer import Trainer
-from .show import JsonOption, RunArgument
+from .show import RunArgument
 
 
 def add_to(app: typer.Typer) -> None:
@@ -30,6 +32,12 @@ def add_to(app: typer.Typer) -> None:
 
 def evaluate(
     run: RunArgument,
+    method: Annotated[
+        str | None, typer.Option(help="The Python file of the run's method, if it is your own.", metavar="FILE.py")
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Where the images of a run on a folder are.", metavar="folder:PATH")
+    ] = None,
     data_root: Annotated[Path | None, typer.Option(help="Folder of the data; default: COLD_DATA.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
     as_json: JsonOption = False,
@@ -37,20 +45,49 @@ def evaluate(
     """Test the stored weights of a finished run again, and compare with what the run wrote.
 
     Example: [bold]cold eval results/runs/pmnist-cold-s0-1a2b3c4d[/]
+
+    A run names its method, but no file that a result names is ever executed: a method of your own is loaded only from
+    the file that --method gives.
     """
-    result = read_result(run)
-    trainer = Trainer(make_config(result.config, {"device": device}), data_root=data_root)
-    trainer.model.load_state_dict(stored_weights(run))
-    now, then = np.array(trainer.evaluate(trainer.model)), result.arrays["accuracy"][-1]
-    largest = float(np.abs(now - then).max())
+    result = find_run(run)
+    weights = stored_weights(result)
+    then = result.array("accuracy")
+    if then is None:
+        raise ColdError(f"{result.run_id} has no accuracies to compare with; run it again")
+    given = {"device": device, "method": _method(result, method), **({} if dataset is None else {"dataset": dataset})}
+    trainer = Trainer(make_config(result.config, given), data_root=data_root)
+    try:
+        trainer.model.load_state_dict(weights)
+    except RuntimeError:
+        raise ColdError(f"the weights of {result.run_id} are not of the network that its settings name") from None
+    now = np.array(trainer.evaluate(trainer.model))
+    if now.shape != then[-1].shape:
+        raise ColdError(f"{result.run_id} has {len(then)} tasks, its settings name {len(now)}; run it again")
+    same = same_data(result.data, trainer.data)
+    largest = float(np.abs(now - then[-1]).max())
     if as_json:
         content = {"run_id": result.run_id, "acc": float(now.mean() * 100), "per_task": now.tolist()}
-        typer.echo(json.dumps({**content, "largest_difference": largest}))
-    else:
-        Console(highlight=False).print(
-            f"{result.run_id}: ACC {now.mean() * 100:.2f} %, as stored {then.mean() * 100:.2f} %; "
-            f"largest difference on a task {largest:.2g}"
-        )
+        data = {"stored": result.data, "here": trainer.data, "same": same}
+        typer.echo(json.dumps({**content, "largest_difference": largest, "data": data}))
+        return
+    console = Console(highlight=False)
+    console.print(
+        f"{result.run_id}: ACC {now.mean() * 100:.2f} %, as stored {then[-1].mean() * 100:.2f} %; "
+        f"largest difference on a task {largest:.2g}"
+    )
+    if not same:
+        console.print("these are other data than those that the run was tested on", soft_wrap=True)
+
+
+def _method(result: Result, given: str | None) -> str:
+    """The method to load: built in, or from a file that the user names. A result's own word opens no file."""
+    named = str(result.config.get("method", ""))
+    if given is not None:
+        return given
+    if named not in {method.name for method in all_methods()}:
+        words = f"{result.run_id} was made by the method {named!r}, which is not built in"
+        raise ColdError(f"{words}; give its file with --method FILE.py if you trust it")
+    return named
 
 
 def export(
@@ -64,8 +101,8 @@ def export(
     """
     if file.suffix != ".safetensors":
         raise ColdError(f"{file} must end in .safetensors")
-    result = read_result(run)
-    weights = stored_weights(run)
+    result = find_run(run)
+    weights = stored_weights(result)
     write_atomically(file, save_safetensors(weights, metadata=_header(result)))
     numbers = sum(value.numel() for value in weights.values())
     if as_json:
@@ -74,8 +111,14 @@ def export(
         typer.echo(f"{file}: {len(weights)} tensors, {numbers} numbers")
 
 
-def stored_weights(run: Path) -> dict[str, Tensor]:
-    path = run / MODEL
+def stored_weights(result: Result) -> dict[str, Tensor]:
+    """The trained weights that lie beside a result; most committed runs have none, to stay small."""
+    path = (result.folder or Path(result.run_id)) / MODEL
+    if not path.is_file():
+        raise ColdError(
+            f"{result.run_id} was kept without its weights ({path} is not there); make the run again with 'cold run', "
+            "or with 'cold study run --weights'"
+        )
     try:
         with safe_open(str(path), framework="pt"):  # checks the header before anything is read
             pass
@@ -87,4 +130,4 @@ def stored_weights(run: Path) -> dict[str, Tensor]:
 
 def _header(result: Result) -> dict[str, str]:
     content = result.as_json()
-    return {name: json.dumps(content[name]) for name in ("format", "run_id", "config", "metrics", "provenance")}
+    return {name: json.dumps(content[name]) for name in ("format", "run_id", "config", "data", "metrics", "provenance")}

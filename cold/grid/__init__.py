@@ -7,19 +7,16 @@ A cell is a `RunConfig`, its name the run id, its result the folder <out>/<run i
 that are finished are not run again, cells that were stopped go on from their checkpoint, and a cell that fails leaves
 error.json while all others go on. Nothing here imports torch before a cell runs.
 
-cell     what a worker gets and what it gives back
-index    what is finished, what has failed
-worker   one cell, in whichever process
+cells    what a worker gets and what it gives back, what a failed cell leaves
+worker   one cell, in whichever process, on which GPU
 engines  serial, loky, dask, slurm: from cells to outcomes
-gpus     which GPU a worker process takes
 fill     all of it together
-merge    results of several machines in one folder
+
+What is finished is a matter of `cold.runs`.
 """
 
-from .cell import Outcome
+from .cells import CellOutcome, GridCell, failures
 from .engines import ENGINES, Engine
 from .fill import Event, Report, fill
-from .index import failures, index
-from .merge import Merged, merge
 
-__all__ = ["ENGINES", "Engine", "Event", "Merged", "Outcome", "Report", "failures", "fill", "index", "merge"]
+__all__ = ["ENGINES", "CellOutcome", "Engine", "Event", "GridCell", "Report", "failures", "fill"]

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
 import joblib
+from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor, as_completed
 
+from coldtheory.ground.engines import dask_client
 from coldtheory.ground.errors import ColdError, unknown_name
 
-from .cell import Cell, Outcome
-from .gpus import places
-from .worker import run_cell
+from .cells import CellOutcome, GridCell, write_failure
+from .worker import BEGUN, places, run_cell
 
 ENGINES = ("serial", "loky", "dask", "slurm")
-Run = Callable[[Sequence[Cell], "Engine"], Iterator[Outcome]]
+LOST = "the worker process was lost twice (killed, or out of memory?)"
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+_LOOK_EVERY = 0.5  # seconds between looks at the jobs of a batch system
 
 
 @dataclass(frozen=True)
@@ -74,14 +78,168 @@ class Engine:
         cores: int = joblib.cpu_count()
         return max(1, cores // self.workers)
 
-    def outcomes(self, cells: Sequence[Cell]) -> Iterator[Outcome]:
+    def outcomes(self, cells: Sequence[GridCell]) -> Iterator[CellOutcome]:
+        """What becomes of the cells, one outcome each, as they end."""
         if self.kind == "serial":
             return map(run_cell, cells)
-        run: Run = import_module(f".on_{self.kind}", __package__).outcomes
-        return run(cells, self)
+        return {"loky": _on_loky, "dask": _on_dask, "slurm": _on_slurm}[self.kind](cells, self)
 
 
 def _gpus() -> int:
     import torch  # noqa: PLC0415  (only where GPUs are asked for)
 
     return torch.cuda.device_count()
+
+
+# ------------------------------------------------------------------------------------------------ loky
+
+
+def _on_loky(cells: Sequence[GridCell], engine: Engine) -> Iterator[CellOutcome]:
+    """Processes of this machine. `coldtheory.ground.engines` gives up when one of them is killed; a grid goes on.
+
+    When a worker dies (out of memory, killed), loky stops the whole pool. Cells that had not begun go to a new pool.
+    One of those that had begun may have killed its worker, so they run again at the end, one at a time: each goes on
+    from its checkpoint, and one whose process dies a second time has failed.
+    """
+    threads = engine.threads_each
+    limits = {} if threads is None else dict.fromkeys(_THREAD_VARIABLES, str(threads))
+    waiting: list[GridCell] = list(cells)
+    suspects: list[GridCell] = []
+    while waiting:
+        lost: list[GridCell] = []
+        yield from _pool(waiting, min(engine.workers, len(waiting)), limits, lost)
+        begun, waiting = _parted(lost)
+        suspects += begun
+    while suspects:
+        lost = []
+        yield from _pool(suspects, 1, limits, lost)
+        guilty, suspects = _parted(lost)
+        for cell in guilty:
+            lasting = write_failure(cell.folder, cell.config, LOST, "")
+            yield CellOutcome(cell.run_id, "failed", LOST, lasting=lasting)
+
+
+def _parted(lost: list[GridCell]) -> tuple[list[GridCell], list[GridCell]]:
+    """Lost cells that had begun, and the others. A pool that broke before any began would do so for ever: then all."""
+    begun = {cell.run_id for cell in lost if (cell.folder / BEGUN).exists()}
+    for cell in lost:
+        (cell.folder / BEGUN).unlink(missing_ok=True)
+    if not begun:
+        return lost, []
+    return [cell for cell in lost if cell.run_id in begun], [cell for cell in lost if cell.run_id not in begun]
+
+
+def _pool(
+    cells: Sequence[GridCell], workers: int, limits: dict[str, str], lost: list[GridCell]
+) -> Iterator[CellOutcome]:
+    """Outcomes of the cells; those that a broken pool did not come to are put into `lost`."""
+    pool = ProcessPoolExecutor(max_workers=workers, env=limits)
+    try:
+        futures = {}
+        for cell in cells:
+            try:
+                futures[pool.submit(run_cell, cell)] = cell
+            except BrokenProcessPool:
+                lost.append(cell)
+        for future in as_completed(list(futures)):
+            try:
+                yield future.result()
+            except BrokenProcessPool:
+                lost.append(futures[future])
+    except BaseException:  # Ctrl-C: what runs goes on from its checkpoint the next time
+        pool.shutdown(kill_workers=True)
+        raise
+    pool.shutdown()
+
+
+# ------------------------------------------------------------------------------------------------ dask
+
+
+def _on_dask(cells: Sequence[GridCell], engine: Engine) -> Iterator[CellOutcome]:
+    """Workers of a dask scheduler, here or on other machines.
+
+    The scheduler gives the cell of a lost worker to another one, where it goes on from its checkpoint if the disk is
+    shared. Results come back through the scheduler as well, so that the disk need not be.
+    """
+    with dask_client(engine.scheduler, engine.workers) as client:
+        distributed = import_module("distributed")  # an extra; dask_client says how to get it
+
+        resources = {"gpu": engine.gpu} if engine.gpu is not None and engine.scheduler is not None else None
+        if resources is not None:
+            _check_offer(client.scheduler_info(n_workers=-1)["workers"].values(), resources["gpu"])
+        futures: dict[Any, GridCell] = {
+            client.submit(run_cell, cell, key=f"{cell.run_id}-{number}", pure=False, resources=resources): cell
+            for number, cell in enumerate(cells)
+        }
+        for future in distributed.as_completed(list(futures)):
+            cell, error = futures.pop(future), future.exception()
+            if error is None:
+                yield future.result()
+            else:  # the cell's own errors are outcomes; this one is dask's
+                line = f"no worker could finish it: {' '.join(str(error).split())}"
+                lasting = write_failure(cell.folder, cell.config, line, "")
+                yield CellOutcome(cell.run_id, "failed", line, lasting=lasting)
+
+
+def _check_offer(workers: Iterable[Mapping[str, Any]], share: float) -> None:
+    """Cells that ask for more than any worker offers would wait for ever."""
+    offers = [float(worker.get("resources", {}).get("gpu", 0.0)) for worker in workers]
+    if offers and max(offers) < share:
+        raise ColdError(
+            f"no worker offers a GPU share of {share:g}; start workers with --resources 'gpu={share:g}' or ask for less"
+        )
+
+
+# ------------------------------------------------------------------------------------------------ slurm
+
+
+class Requeued:
+    """`run_cell`, and what submitit calls when a job is preempted: the same again, later."""
+
+    def __call__(self, cell: GridCell) -> CellOutcome:
+        return run_cell(cell)
+
+    def checkpoint(self, cell: GridCell) -> Any:
+        from submitit.helpers import DelayedSubmission  # noqa: PLC0415
+
+        return DelayedSubmission(self, cell)
+
+
+def _on_slurm(cells: Sequence[GridCell], engine: Engine) -> Iterator[CellOutcome]:
+    """Jobs of a batch system through submitit, one per cell, on a disk that all machines share.
+
+    A job that reaches its time limit is queued again and goes on from its checkpoint.
+    """
+    try:
+        import submitit  # noqa: PLC0415  (an extra)
+    except ImportError:
+        raise ColdError("--engine slurm needs submitit: pip install 'cold-continual[slurm]'") from None
+    options = {"timeout_min": 240, "name": "cold", **engine.options}
+    cluster = options.pop("cluster", "slurm")
+    if engine.threads is not None:
+        options.setdefault("cpus_per_task", engine.threads)
+    if cluster == "slurm":
+        options.setdefault("slurm_array_parallelism", engine.jobs if engine.jobs > 0 else 256)
+        if engine.gpu is not None:
+            options.setdefault("gpus_per_node", 1)  # a batch system deals whole GPUs
+    try:
+        executor = submitit.AutoExecutor(folder=cells[0].out / "slurm", cluster=cluster)
+        executor.update_parameters(**options)
+        waiting = dict(zip(executor.map_array(Requeued(), cells), cells, strict=True))
+    except (RuntimeError, ValueError, NameError, OSError, submitit.core.utils.FailedJobError) as error:
+        raise ColdError(f"jobs cannot be submitted to {cluster}: {' '.join(str(error).split())}") from None
+    while waiting:
+        ended = [job for job in waiting if job.done()]
+        for job in ended:
+            yield _outcome(job, waiting.pop(job))
+        if not ended:
+            time.sleep(_LOOK_EVERY)
+
+
+def _outcome(job: Any, cell: GridCell) -> CellOutcome:
+    error = job.exception()
+    if error is None:
+        outcome: CellOutcome = job.result()
+        return outcome
+    line = f"job {job.job_id} was lost: {str(error).strip().splitlines()[0]}"
+    return CellOutcome(cell.run_id, "failed", line, lasting=write_failure(cell.folder, cell.config, line, str(error)))

@@ -10,10 +10,10 @@ from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 
 from ..config import RunConfig
-from ..results import ARRAYS, RESULT
-from .cell import Cell, Outcome, State, named
+from ..runs import ARRAYS, RESULT, by_run_id, find_runs
+from .cells import ERROR, CellOutcome, GridCell, State, failures, write_failure
 from .engines import Engine
-from .index import ERROR, failures, index, write_failure
+from .worker import reused
 
 
 @dataclass(frozen=True)
@@ -55,28 +55,36 @@ def fill(
 ) -> Report:
     """Run every cell that is not finished below `out` or one of `roots`; results go to <out>/<run id>.
 
+    A finished run with another fingerprint of its data than the data at hand is not reused: below `out` that is a
+    failure which says so, below another root the cell runs anew.
+
     retry_failed : also cells that failed before; they go on from their checkpoint, if there is one
     weights      : whether model.safetensors stays beside each result
     """
     engine, out = engine or Engine(), out.absolute()
-    wanted = named(configs)
-    finished, failed = index(out, *roots), failures(out)
-    states: dict[str, Outcome] = {}
+    wanted = by_run_id(configs)
+    finished, failed = find_runs(out, *roots), failures(out)
+    places: dict[str, Path] = {}
+    states: dict[str, CellOutcome] = {}
 
-    def settle(outcome: Outcome) -> None:
+    def settle(outcome: CellOutcome) -> None:
         states[outcome.run_id] = outcome
         if on_event is not None:
             on_event(Event(outcome.run_id, outcome.state, len(states), len(wanted), outcome.error))
 
-    for run_id in wanted:
+    for run_id, config in wanted.items():
         if run_id in finished:
-            settle(Outcome(run_id, "reused"))
-        elif run_id in failed and not retry_failed:
-            settle(Outcome(run_id, "failed", failed[run_id]))
+            outcome, folder = reused(finished[run_id], config, data_root), finished[run_id].folder or out
+            if outcome.state == "reused" or folder.is_relative_to(out):
+                places[run_id] = folder
+                settle(outcome)
+                continue
+        if run_id in failed and not retry_failed:
+            settle(CellOutcome(run_id, "failed", failed[run_id]))
     far = engine.scheduler is not None
     root = None if data_root is None else data_root.absolute()
     cells = [
-        Cell(config, run_id, out, root, engine.threads_each, engine.gpu, weights, far)
+        GridCell(config, run_id, out, root, engine.threads_each, engine.gpu, weights, far)
         for run_id, config in wanted.items()
         if run_id not in states
     ]
@@ -87,13 +95,11 @@ def fill(
     def of(state: State) -> tuple[str, ...]:
         return tuple(run_id for run_id in wanted if states[run_id].state == state)
 
-    places = {
-        run_id: finished.get(run_id, out / run_id) for run_id in wanted if states[run_id].state in ("done", "reused")
-    }
-    return Report(of("done"), of("reused"), {name: states[name].error for name in of("failed")}, of("busy"), places)
+    folders = {name: places.get(name, out / name) for name in wanted if states[name].state in ("done", "reused")}
+    return Report(of("done"), of("reused"), {name: states[name].error for name in of("failed")}, of("busy"), folders)
 
 
-def _received(outcome: Outcome, out: Path, config: RunConfig) -> Outcome:
+def _received(outcome: CellOutcome, out: Path, config: RunConfig) -> CellOutcome:
     """What a worker on another disk sends, written here as it would: of a result, result.json last."""
     folder = out / outcome.run_id
     if outcome.state == "failed" and outcome.lasting and not (folder / ERROR).exists():
@@ -105,5 +111,5 @@ def _received(outcome: Outcome, out: Path, config: RunConfig) -> Outcome:
             write_atomically(folder / name, outcome.files[name])
         (folder / ERROR).unlink(missing_ok=True)
     except (ColdError, OSError) as error:
-        return Outcome(outcome.run_id, "failed", str(error), lasting=False)
+        return CellOutcome(outcome.run_id, "failed", str(error), lasting=False)
     return outcome

@@ -1,57 +1,82 @@
-"""One cell, in whichever process an engine chose. Nothing that goes wrong here reaches another cell."""
+"""One cell, in whichever process an engine chose. Nothing that goes wrong here reaches another cell.
+
+Where an engine does not say it itself, a worker process also takes a GPU. A GPU has 1 / share places, each a lock
+file; a process takes the first free place when its first cell runs and keeps it until it ends, so that loky's and
+dask's workers on one machine spread over the GPUs without knowing of one another. CUDA_VISIBLE_DEVICES holds as
+always: GPUs are numbered among the visible ones.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import tempfile
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
+from filelock import FileLock, Timeout
 from threadpoolctl import threadpool_limits
 
 from coldtheory.ground.errors import ColdError
 
-from ..lock import Busy, only_writer
-from ..results import ARRAYS, MODEL, RESULT
-from .cell import Cell, Outcome
-from .gpus import take_gpu
-from .index import ERROR, index, write_failure
+from ..config import RunConfig
+from ..runs import ARRAYS, MODEL, RESULT, Busy, Result, check_same_run, find_runs, identified, only_writer
+from .cells import ERROR, CellOutcome, GridCell, write_failure
 
 BEGUN = ".begun"  #: stands in a folder while its cell runs, and stays if the process dies
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+#: Settings that decide which data a run has; what they are here is loaded once per process.
+_OF_DATA = (
+    "dataset", "tasks", "seed", "limit_train", "limit_test", "validation", "iid", "augment", "data_options",
+)  # fmt: skip
+_fingerprints: dict[tuple[str, Path | None], str | None] = {}
 _one_at_a_time = threading.Lock()  # torch's thread count and generator are the process's, so one run a process
 
 
-def run_cell(cell: Cell) -> Outcome:
+def run_cell(cell: GridCell) -> CellOutcome:
     """The outcome of a cell; its result or its error is on disk."""
     with _one_at_a_time:
         try:
             with only_writer(cell.folder):
                 return _run(cell)
         except Busy as error:
-            return Outcome(cell.run_id, "busy", str(error))
+            return CellOutcome(cell.run_id, "busy", str(error))
         except Exception as error:
             return _failure(cell, error)
 
 
-def _run(cell: Cell) -> Outcome:
+def _run(cell: GridCell) -> CellOutcome:
     folder = cell.folder
-    if cell.run_id in index(folder):
-        return Outcome(cell.run_id, "reused", files=_files(cell))
+    finished = find_runs(folder).get(cell.run_id)
+    if finished is not None:
+        return reused(finished, cell.config, cell.data_root, _files(cell))
     (folder / BEGUN).write_text(f"{os.getpid()}\n")
     try:
         _train(cell)
         (folder / ERROR).unlink(missing_ok=True)
-        return Outcome(cell.run_id, "done", files=_files(cell))
+        return CellOutcome(cell.run_id, "done", files=_files(cell))
     except Exception as error:  # while the folder is locked
         return _failure(cell, error)
     finally:
         (folder / BEGUN).unlink(missing_ok=True)
 
 
-def _train(cell: Cell) -> None:
+def reused(
+    finished: Result, config: RunConfig, data_root: Path | None, files: Mapping[str, bytes] | None = None
+) -> CellOutcome:
+    """The outcome of a cell that is finished: a failure if that run had other settings or other data."""
+    try:
+        data = None if finished.data is None else data_at_hand(config, data_root)
+        check_same_run(finished, identified(config), data)
+    except ColdError as error:
+        return CellOutcome(finished.run_id, "failed", str(error), lasting=False)
+    return CellOutcome(finished.run_id, "reused", files=files or {})
+
+
+def _train(cell: GridCell) -> None:
     import torch  # noqa: PLC0415  (only where a run takes place)
 
     from ..checkpoint import load_latest, remove_checkpoints  # noqa: PLC0415
@@ -76,14 +101,14 @@ def _train(cell: Cell) -> None:
         (cell.folder / MODEL).unlink(missing_ok=True)
 
 
-def _failure(cell: Cell, error: Exception) -> Outcome:
+def _failure(cell: GridCell, error: Exception) -> CellOutcome:
     """A full disk is not the cell's own fault: without error.json the next call runs it again unasked."""
     line = " ".join(str(error).split()) or "no message"
     line = line if isinstance(error, ColdError) else f"{type(error).__name__}: {line}"
     text = "".join(traceback.format_exception(error))
     full = any(isinstance(one, OSError) and one.errno in _FULL for one in _causes(error))
     lasting = not full and write_failure(cell.folder, cell.config, line, text)
-    return Outcome(cell.run_id, "failed", line, text, lasting)
+    return CellOutcome(cell.run_id, "failed", line, text, lasting)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -92,7 +117,59 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _files(cell: Cell) -> dict[str, bytes]:
-    if not cell.send_back:
+def _files(cell: GridCell) -> dict[str, bytes]:
+    if not cell.send_back or not (cell.folder / RESULT).is_file():
         return {}
     return {name: (cell.folder / name).read_bytes() for name in (ARRAYS, RESULT)}
+
+
+def data_at_hand(config: RunConfig, data_root: Path | None) -> str | None:
+    """The fingerprint of the data that a run of these settings would have; None if they cannot be loaded here."""
+    bare = RunConfig(**{name: getattr(config, name) for name in _OF_DATA})
+    key = (bare.run_id, data_root)
+    if key not in _fingerprints:
+        from ..compute import load_data  # noqa: PLC0415  (torch)
+
+        try:
+            _fingerprints[key] = load_data(bare, data_root).fingerprint or None
+        except ColdError:
+            _fingerprints[key] = None
+    return _fingerprints[key]
+
+
+# ------------------------------------------------------------------------------------------------ which GPU
+
+
+_held: dict[str, FileLock] = {}  # this process's place; the lock lives as long as the process
+
+
+def places(share: float) -> int:
+    """How many runs a GPU takes at once.
+
+    >>> places(1.0), places(0.5), places(0.3)
+    (1, 2, 3)
+    """
+    if not 0 < share <= 1:
+        raise ColdError(f"the share of a GPU is above 0 and at most 1, got {share:g}")
+    return int(1 / share + 1e-9)
+
+
+def take_gpu(share: float, count: int, folder: Path | None = None) -> str:
+    """The device of this process: "cuda:k" of a GPU with a free place; "cpu" where there is no GPU."""
+    if count == 0:
+        return "cpu"
+    if _held:
+        return next(iter(_held))
+    shared = folder or Path(tempfile.gettempdir()) / f"cold-gpus-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+    shared.mkdir(parents=True, exist_ok=True)
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "all").replace(",", "-")
+    for place in range(places(share)):
+        for gpu in range(count):
+            lock = FileLock(shared / f"{visible}-{gpu}-{place}.lock", blocking=False)
+            try:
+                lock.acquire()
+            except Timeout:
+                continue
+            _held[f"cuda:{gpu}"] = lock
+            return f"cuda:{gpu}"
+    raise ColdError(f"all {count} GPUs have {places(share)} runs each; take fewer --jobs or a smaller --gpu share")

@@ -1,10 +1,55 @@
-"""Training figures, drawn from stored rows. Nothing here imports torch.
+"""Training figures, drawn from stored runs. Nothing here imports torch.
 
-store    the schema of a stored run, and reading it
-names    datasets, methods and fields: how they are spelt in files and in pictures
-studies  every training figure of the paper: panels, and the runs that each of them wants
-select   from stored runs to one tidy table a figure
-printed  the paper's own numbers as rows of that table
-data     a study as the figure registry sees it: state, commands, table
-draw     from the table to the picture
+store          the schema of a stored run, and reading it
+paper_figures  every training figure of the paper: panels, and the runs that each of them wants
+select         from stored runs to one tidy table per figure
+printed        the paper's own numbers as rows of that table
+data           the data of a figure: their state, the commands that make them, the table
+draw           from the table to the picture
+
+`figures` is what the entry point `coldtheory.figures` names: through it `coldtheory plot` knows training figures.
 """
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from coldtheory.figures import Figure, Wanted
+
+from ..catalogue import benchmark_title
+from ..studies import studies
+from .data import TrainingData
+from .paper_figures import PAPER_FIGURES, TrainingFigure
+
+_SMALL = "cpu"  # the profile whose pictures stand in the gallery beside those of the paper's size
+
+
+def figures(wanted: Wanted) -> Iterator[Figure]:
+    """The paper's figures on the data that are asked for; when nothing is, also what the reduced studies draw."""
+    yield from (_drawn(figure, wanted) for figure in PAPER_FIGURES)
+    if wanted.dataset is None and wanted.profile is None:
+        by_id = {figure.id: figure for figure in PAPER_FIGURES}
+        for picture in dict.fromkeys(picture for study in studies() for picture in study.pictures.get(_SMALL, ())):
+            small = replace(wanted, dataset=picture.dataset, profile=_SMALL)
+            yield _drawn(by_id[picture.figure], small, aliases=False)
+
+
+def _drawn(figure: TrainingFigure, wanted: Wanted, *, aliases: bool = True) -> Figure:
+    """A figure whose id says which data stand in for the paper's, and which profile made them."""
+    other = "" if wanted.dataset is None else wanted.dataset.rpartition("=")[2]
+    ending = "".join(f"-{word}" for word in (other, wanted.profile) if word)
+    what, _, data = figure.title.rpartition(", ")
+    title = f"{what}, {benchmark_title(other)}" if other else figure.title
+    words = [f"{wanted.profile} profile"] * bool(wanted.profile) + [f"the paper: {data}"] * bool(other)
+    return Figure(
+        id=figure.id + ending,
+        label=figure.label,
+        title=f"{title} ({'; '.join(words)})" if words else title,
+        sentence=figure.sentence,
+        kind="training",
+        data=(TrainingData(figure.on(wanted.dataset), wanted.profile, wanted.paper, wanted.kept, wanted.dataset),),
+        draw="cold.plots.draw:draw_training",
+        aliases=(*figure.aliases, *([figure.id] if ending else [])) if aliases else (),
+        profile=wanted.profile,
+    )

@@ -1,4 +1,4 @@
-"""A training study as the figure registry sees it: the state of its runs, the commands that make them, its table."""
+"""A training figure as the registry sees it: the state of its runs, the commands that make them, its table."""
 
 from __future__ import annotations
 
@@ -7,35 +7,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coldtheory.figures.datasets import State, Stored
-from coldtheory.figures.table import Table
+from coldtheory.figures.figure import State, Stored
+from coldtheory.figures.table import Table, Tell
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import config_key
 
-from ..catalogue import benchmark
+from ..catalogue import IID, benchmark, benchmark_title, method_title
+from ..runs import FORMAT, Result, find_runs
 from ..studies import PROFILES, Picture, planned, studies
-from .names import IID, dataset_name, method_name
+from .paper_figures import SEEDS, Panel, TrainingFigure
 from .printed import printed_rows
-from .select import REDUCED, lines_of, settings, table_of
-from .store import FORMAT, Run, read_runs
-from .studies import SEEDS, Panel, Study
+from .select import REDUCED, curves_of, settings, table_of
 
-_VERSION = 3  # raise it when the table of a study means something else
+_VERSION = 3  # raise it when the table of a figure means something else
 
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The stored runs of one study."""
+    """The stored runs of one figure."""
 
-    study: Study
+    figure: TrainingFigure
     profile: str | None = None  #: only runs of this profile; None: of none of the reduced ones
     paper: bool = False  #: whether the paper's printed numbers come along
     kept: Path | None = None  #: a second folder of runs, such as the one under version control
-    dataset: str | None = None  #: what stands in for the paper's data, as `Study.on` takes it
+    dataset: str | None = None  #: what stands in for the paper's data, as `TrainingFigure.on` takes it
 
     @property
     def name(self) -> str:
-        return self.study.id
+        return self.figure.id
 
     @property
     def command(self) -> str:
@@ -44,13 +43,13 @@ class TrainingData:
 
     @property
     def key(self) -> str:
-        return config_key({"study": self.study.id, "format": FORMAT, "version": _VERSION})
+        return config_key({"study": self.figure.id, "format": FORMAT, "version": _VERSION})
 
     def commands(self) -> Iterator[str]:
         """Every run of the paper's figure as a command, one seed after the other."""
         seen = dict.fromkeys(
             _command(panel, method, value, seed)
-            for panel in self.study.panels
+            for panel in self.figure.panels
             for method, value in panel.cells()
             for seed in SEEDS
         )
@@ -74,63 +73,64 @@ class TrainingData:
             raise ColdError(f"no readable runs of {_words(missing)}: {problems[0]}{more}")
         if missing is not None:
             raise ColdError(self._nothing(missing, runs, folder))
-        table, used = table_of(self.study, runs, self.profile)
+        table, used = table_of(self.figure, runs, self.profile)
         if self.paper:
-            table = Table.of([*table.rows(), *printed_rows(self.study)])
+            table = Table.of([*table.rows(), *printed_rows(self.figure)])
         return Stored(table, self._config(used), self.key, _origins(used))
 
-    def _read(self, folder: Path) -> tuple[tuple[Run, ...], tuple[str, ...]]:
+    def _read(self, folder: Path) -> tuple[tuple[Result, ...], tuple[str, ...]]:
         """Stored runs, and what cannot be read. Where a study of the profile draws this very picture, only the study's
         own settings count, with any seed, if there are such runs: others would add stray points to a curve."""
-        runs, problems = read_runs(*self._folders(folder))
-        picture = Picture(self.study.id, self.dataset)
+        found = find_runs(*self._folders(folder))
+        runs = tuple(found.values())
+        picture = Picture(self.figure.id, self.dataset)
         own = {
             settings(run.config.as_dict())
             for study in studies()
             if self.profile is not None and picture in study.pictures.get(self.profile, ())
             for run in planned(study, self.profile)
         }
-        return tuple(run for run in runs if settings(run.config) in own) or runs, problems
+        return tuple(run for run in runs if settings(run.config) in own) or runs, found.problems
 
     def _folders(self, folder: Path) -> tuple[Path, ...]:
         return (folder,) if self.kept is None else (folder, self.kept)
 
-    def make(self, folder: Path) -> None:
+    def make(self, folder: Path, tell: Tell) -> None:
         raise ColdError(f"training runs are not made here; make them with: {self.command}")
 
-    def _missing(self, runs: tuple[Run, ...]) -> Panel | None:
-        return next((panel for panel in self.study.panels if not self._varies(panel, runs)), None)
+    def _missing(self, runs: tuple[Result, ...]) -> Panel | None:
+        return next((panel for panel in self.figure.panels if not self._varies(panel, runs)), None)
 
-    def _varies(self, panel: Panel, runs: tuple[Run, ...]) -> bool:
+    def _varies(self, panel: Panel, runs: tuple[Result, ...]) -> bool:
         """Whether at least two values of what the panel varies are stored: one alone is no comparison."""
-        lines = lines_of(panel, runs, self.profile)
+        curves = curves_of(panel, runs, self.profile)
         if panel.field == "method":
-            return len(lines) > 1
-        return any(len({str(run.config.get(panel.field)) for run in line.runs}) > 1 for line in lines)
+            return len(curves) > 1
+        return any(len({str(run.config.get(panel.field)) for run in curve.runs}) > 1 for curve in curves)
 
-    def _nothing(self, missing: Panel, runs: tuple[Run, ...], folder: Path) -> str:
+    def _nothing(self, missing: Panel, runs: tuple[Result, ...], folder: Path) -> str:
         """In one line: which runs are not there, and how to come by them or by a smaller picture."""
         kept = "" if self.profile is None else f" with profile {self.profile}"
         places = " or ".join(map(str, self._folders(folder)))
         words = f"no stored runs of {_words(missing)}{kept} in {places}; make them with: {self.command}"
-        smaller = [name for name in REDUCED if self.profile is None and lines_of(missing, runs, name)]
+        smaller = [name for name in REDUCED if self.profile is None and curves_of(missing, runs, name)]
         return words + (f"; or draw the smaller runs that are there: --profile {smaller[0]}" if smaller else "")
 
     def _studies(self) -> Iterator[tuple[str, str]]:
         """The studies whose runs the figure draws, each with the profile; without one, the largest that it has."""
         for study in studies():
             profile = self.profile or next(name for name in PROFILES if name in study.pictures)
-            if any(picture.figure == self.study.id for picture in study.pictures.get(profile, ())):
+            if any(picture.figure == self.figure.id for picture in study.pictures.get(profile, ())):
                 yield study.id, profile
 
-    def _config(self, used: list[Run]) -> dict[str, Any]:
+    def _config(self, used: list[Result]) -> dict[str, Any]:
         """What the drawn runs share, and what they vary."""
         names = dict.fromkeys(name for run in used for name in run.config)
         values = {name: _distinct(run.config.get(name) for run in used) for name in names}
         seeds = values.pop("seed", [])
         shared = {name: found[0] for name, found in values.items() if len(found) == 1}
         varied = {name: found for name, found in values.items() if len(found) > 1}
-        return {"runs": sorted(run.id for run in used), "seeds": seeds, "shared": shared, "varied": varied}
+        return {"runs": sorted(run.run_id for run in used), "seeds": seeds, "shared": shared, "varied": varied}
 
 
 def _command(panel: Panel, method: str, value: Any, seed: int) -> str:
@@ -146,9 +146,9 @@ def _command(panel: Panel, method: str, value: Any, seed: int) -> str:
 
 def _words(panel: Panel) -> str:
     if panel.field == "method":
-        return f"any method on {dataset_name(panel.dataset)}"
-    methods = " or ".join(method_name(method) for method in panel.methods)
-    return f"{methods} on {dataset_name(panel.dataset)} over {panel.field}"
+        return f"any method on {benchmark_title(panel.dataset)}"
+    methods = " or ".join(method_title(method) for method in panel.methods)
+    return f"{methods} on {benchmark_title(panel.dataset)} over {panel.field}"
 
 
 def _distinct(values: Iterator[Any]) -> list[Any]:
@@ -159,7 +159,7 @@ def _distinct(values: Iterator[Any]) -> list[Any]:
     return found
 
 
-def _origins(used: list[Run]) -> list[Mapping[str, Any]]:
+def _origins(used: list[Result]) -> list[Mapping[str, Any]]:
     """Each different provenance once, the time aside: the earliest stands for all."""
     found: dict[str, Mapping[str, Any]] = {}
     for run in sorted(used, key=lambda run: run.time):

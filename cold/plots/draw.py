@@ -14,11 +14,29 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from coldtheory.figures.draw import style as s
+from coldtheory.figures import style as s
 from coldtheory.figures.table import Table
 
-from .names import FIELDS, GAPS, IID, METRICS, dataset_name, method_name
-from .studies import BASELINES
+from ..catalogue import IID, benchmark_title, method_title
+from .paper_figures import BASELINES
+
+_FIELDS = {
+    "V": "V",
+    "memory": "memory M (samples in all)",
+    "delta": r"tolerance $\delta$",
+    "tasks": "number of tasks T",
+    "epochs": "epochs per task",
+    "batch_size": "batch size",
+    "method": "method",
+}
+_METRICS = {
+    "acc": "accuracy ACC (%)",
+    "forgetting": "forgetting F",
+    "avg_grad_sq_before": r"before a task: average $\|\nabla\Phi_t\|^2$",
+    "avg_grad_sq_after": r"after it: average $\|\nabla\Phi_t\|^2$",
+    "Delta_bar": r"residual $\bar\Delta$",
+}
+_GAPS = {"acc": "ACC gap (points)", "forgetting": "F gap"}
 
 _MARKERS = "osD^v<>Pph8X"
 _OWN: dict[str, dict[str, Any]] = {
@@ -29,8 +47,8 @@ _SHADES = ("#9ecae1", "#4292c6", "#08519c", "#08306b", "black")  # light to dark
 _HEAT = ("queues", "accuracy")
 
 
-def draw_study(tables: Mapping[str, Table]) -> Figure:
-    """The picture of one study; its only table says what is in which panel."""
+def draw_training(tables: Mapping[str, Table]) -> Figure:
+    """The picture of one figure; its only table says what is in which panel."""
     (table,) = tables.values()
     table, left_out = _comparable(table)
     kinds = set(table.values("kind"))
@@ -76,7 +94,7 @@ def _curves(table: Table) -> Figure:
             ax = axes[at, row] if compared else axes[row, at]
             _panel(ax, here.where(what=metric))
             if gap or compared or at == 0:
-                ax.set_ylabel(GAPS[metric] if gap else METRICS[metric])
+                ax.set_ylabel(_GAPS[metric] if gap else _METRICS[metric])
             ax.set_title(_title(here) if row == 0 or compared else "")
     s.letter(list(axes.flat))
     _legend(figure, table)
@@ -94,7 +112,7 @@ def _panel(ax: Axes, table: Table) -> None:
             own = paper.where(method=method)
             ax.plot(own["value"], own["y"], **_star(_look(method)["color"]))
         _scale(ax, field, runs["value"])
-        ax.set_xlabel(FIELDS[field])
+        ax.set_xlabel(_FIELDS[field])
     elif kind == "gap":
         for method in runs.values("method"):
             t, gap = _gap(runs.where(method=method))
@@ -114,7 +132,7 @@ def _panel(ax: Axes, table: Table) -> None:
 
 
 def _lines(runs: Table, paper: Table, field: str) -> list[tuple[dict[str, Any], Table, Table]]:
-    """(style, measured, printed) of every line over tasks: one a method, or one a value of the field."""
+    """(style, measured, printed) of every line over tasks: one per method, or one per value of the field."""
     if field == "method":
         return [(_look(m), runs.where(method=m), paper.where(method=m)) for m in runs.values("method")]
     values = sorted(runs.values("value"))
@@ -134,7 +152,7 @@ def _gap(table: Table) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _diagnostics(table: Table) -> Figure:
-    """Gradient and residual against V: one panel each, one line a split of the data."""
+    """Gradient and residual against V: one panel each, one line per split of the data."""
     metrics = table.values("what")
     figure, axes = s.panels(len(metrics), height=2.6)
     looks = {IID: (s.REGIME_COLOR["low"], "near-IID split (LOW)"), "": (s.REGIME_COLOR["high"], "class split (HIGH)")}
@@ -144,9 +162,9 @@ def _diagnostics(table: Table) -> Figure:
             color, words = looks[IID if dataset.endswith(IID) else ""]
             x, y = here.grid("value", "y")
             s.band(ax, x, np.where(y > 0, y, np.nan), color=color, marker="o", markersize=3.0, label=words, gaps=False)
-        s.loglog(ax, FIELDS[here["field"][0]], METRICS[metric])
+        s.loglog(ax, _FIELDS[here["field"][0]], _METRICS[metric])
         ax.set_title(
-            f"{dataset_name(table['dataset'][0]).removesuffix(', near-IID')}, {method_name(here['method'][0])}"
+            f"{benchmark_title(table['dataset'][0]).removesuffix(', near-IID')}, {method_title(here['method'][0])}"
         )
     s.letter(list(axes[0]))
     figure.legend(handles=axes[0, 0].get_legend_handles_labels()[0], loc="outside lower center", ncols=2)
@@ -154,7 +172,7 @@ def _diagnostics(table: Table) -> Figure:
 
 
 def _heatmaps(table: Table) -> Figure:
-    """A row a panel (queues or accuracy of one method), a column a value of the field; means over seeds."""
+    """A row per panel (queues or accuracy of one method), a column per value of the field; means over seeds."""
     panels = sorted(table.values("panel"))
     values = sorted(table.values("value"))
     figure, axes = s.panels(len(values), len(panels), height=0.4 + 1.75 * len(panels), sharex=True, sharey=True)
@@ -165,7 +183,7 @@ def _heatmaps(table: Table) -> Figure:
         for column, value in enumerate(values):
             ax = axes[row, column]
             mesh = s.heat(ax, _mean(here.where(value=value)), "y", top)
-            method, field = method_name(here["method"][0]), FIELDS[here["field"][0]].removeprefix("tolerance ")
+            method, field = method_title(here["method"][0]), _FIELDS[here["field"][0]].removeprefix("tolerance ")
             ax.set_title(f"{method}, {field} = {value:g}")
         axes[row, 0].set_ylabel("task k")
         bar = figure.colorbar(mesh, ax=list(axes[row]), pad=0.01, aspect=16)
@@ -207,7 +225,7 @@ def _legend(figure: Figure, table: Table) -> None:
 def _label(table: Table, method: str) -> str:
     """A method's name; where methods are compared, with the settings that COLD had."""
     settings = table.where(method=method)["settings"][0]  # NaN where the column is empty
-    return f"{method_name(method)} ({settings})" if isinstance(settings, str) and settings else method_name(method)
+    return f"{method_title(method)} ({settings})" if isinstance(settings, str) and settings else method_title(method)
 
 
 def _look(method: str) -> dict[str, Any]:
@@ -262,8 +280,8 @@ def _title(table: Table) -> str:
     """The dataset, and the method where the panel has one."""
     runs = table.where(source="run")
     methods = runs.values("method")
-    words = dataset_name(table["dataset"][0])
-    return f"{words}, {method_name(methods[0])}" if len(methods) == 1 else words
+    words = benchmark_title(table["dataset"][0])
+    return f"{words}, {method_title(methods[0])}" if len(methods) == 1 else words
 
 
 def _short(field: str) -> str:
@@ -289,7 +307,7 @@ def _origin(table: Table) -> str:
     images = runs.values("images")  # NaN: all of them
     words += [f"{images[0]:,.0f} images a task"] * (len(images) == 1 and images[0] == images[0])
     if set(runs.values("kind")) <= set(_HEAT):  # titles have no room for it
-        words = [dataset_name(runs["dataset"][0]), *words]
+        words = [benchmark_title(runs["dataset"][0]), *words]
     if runs["synthetic"].any():
         words.append("synthetic images")
     if runs["made_up"].any():

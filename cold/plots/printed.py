@@ -6,14 +6,14 @@ from typing import Any
 
 from coldtheory.paper import Hyperparameters, PrintedResult, paper
 
-from .names import same
-from .studies import Panel, Study
+from ..catalogue import same
+from .paper_figures import Panel, TrainingFigure
 
 
-def printed_rows(study: Study) -> list[dict[str, Any]]:
-    """A row for each printed accuracy and forgetting that has a place in one of the study's panels."""
+def printed_rows(figure: TrainingFigure) -> list[dict[str, Any]]:
+    """A row for each printed accuracy and forgetting that has a place in one of the figure's panels."""
     rows = []
-    for number, panel in enumerate(study.panels):
+    for number, panel in enumerate(figure.panels):
         for cell in _cells(panel):
             place = _place(panel, cell)
             if place is None:

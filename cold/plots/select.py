@@ -1,4 +1,4 @@
-"""From stored runs to one tidy table a figure: which runs belong together, and what each of them shows.
+"""From stored runs to one tidy table per figure: which runs belong together, and what each of them shows.
 
 Runs may be compared if they had the same terms, and averaged over seeds if they had the same settings in every field
 that counts. Where a folder holds several such groups, the one with the most of what the panel wants is drawn.
@@ -17,9 +17,9 @@ import numpy as np
 
 from coldtheory.figures.table import Table
 
-from .names import same
-from .store import Run
-from .studies import Panel, Study
+from ..catalogue import same
+from ..runs import Result
+from .paper_figures import Panel, TrainingFigure
 
 #: Fields that change nothing about a result, or nothing but its seed.
 _FREE = frozenset({"seed", "preset", "device", "threads", "eval_batch", "data_root", "out", "resume"})
@@ -32,14 +32,14 @@ _FOLLOW = {"tasks": ("memory",), "memory": ("memory_batch",)}
 
 
 @dataclass(frozen=True)
-class Line:
+class Curve:
     """Runs of one method that differ in the panel's field and the seed alone."""
 
     method: str
-    runs: tuple[Run, ...]
+    runs: tuple[Result, ...]
 
 
-def lines_of(panel: Panel, runs: Sequence[Run], profile: str | None = None) -> list[Line]:
+def curves_of(panel: Panel, runs: Sequence[Result], profile: str | None = None) -> list[Curve]:
     """The runs that a panel draws, by method in the panel's order; empty if none is stored.
 
     Without a profile, runs of the reduced ones do not count: what is not at full size says so in its name.
@@ -56,23 +56,23 @@ def lines_of(panel: Panel, runs: Sequence[Run], profile: str | None = None) -> l
     moving = {panel.field, *_FOLLOW.get(panel.field, ())}
     terms = [name for name in _TERMS if name not in moving]
     alike = _largest(wanted, lambda run: _frozen({name: run.config.get(name) for name in terms}), panel)
-    lines = []
+    curves = []
     for method in panel.methods:
         own = [run for run in alike if same(str(run.config["method"]), method)]
         group = _largest(own, lambda run: settings({k: v for k, v in run.config.items() if k not in moving}), panel)
         group = _own_values(group, panel)
         if group:
-            lines.append(Line(method, tuple(_latest(group, panel))))
-    return lines
+            curves.append(Curve(method, tuple(_latest(group, panel))))
+    return curves
 
 
-def _of_profile(run: Run, profile: str | None) -> bool:
+def _of_profile(run: Result, profile: str | None) -> bool:
     found = run.config.get("profile")
     return found not in REDUCED if profile is None else bool(found == profile)
 
 
-def _own_values(runs: list[Run], panel: Panel) -> list[Run]:
-    """Lines over tasks, one a value: where two or more of the panel's own values are stored, only these.
+def _own_values(runs: list[Result], panel: Panel) -> list[Result]:
+    """Curves over tasks, one per value: where two or more of the panel's own values are stored, only these.
 
     A sweep over one epoch to twenty is thus also the comparison of one with five.
     """
@@ -82,16 +82,16 @@ def _own_values(runs: list[Run], panel: Panel) -> list[Run]:
     return own if len({str(_value(run, panel)) for run in own}) > 1 else runs
 
 
-def table_of(study: Study, runs: Sequence[Run], profile: str | None = None) -> tuple[Table, list[Run]]:
-    """The tidy table of a study, and the runs it is made of."""
+def table_of(figure: TrainingFigure, runs: Sequence[Result], profile: str | None = None) -> tuple[Table, list[Result]]:
+    """The tidy table of a figure, and the runs it is made of."""
     rows: list[dict[str, Any]] = []
-    used: dict[str, Run] = {}
-    for number, panel in enumerate(study.panels):
-        for line in lines_of(panel, runs, profile):
-            for run in line.runs:
-                used[run.id] = run
+    used: dict[str, Result] = {}
+    for number, panel in enumerate(figure.panels):
+        for curve in curves_of(panel, runs, profile):
+            for run in curve.runs:
+                used[run.run_id] = run
                 about = {
-                    "panel": number, "kind": panel.kind, "dataset": panel.dataset, "method": line.method,
+                    "panel": number, "kind": panel.kind, "dataset": panel.dataset, "method": curve.method,
                     "field": panel.field, "value": _value(run, panel), "seed": run.config.get("seed"),
                     "profile": run.config.get("profile") or "own", "made_up": int(run.made_up),
                     "synthetic": int(run.synthetic), "source": "run", "images": run.config.get("limit_train"),
@@ -101,14 +101,14 @@ def table_of(study: Study, runs: Sequence[Run], profile: str | None = None) -> t
     return Table.of(rows), list(used.values())
 
 
-def _settings(run: Run) -> str:
+def _settings(run: Result) -> str:
     """What tells two runs of COLD apart where methods are compared."""
     V, delta = run.config.get("V"), run.config.get("delta")
     own = str(run.config.get("method", "")).startswith("cold") and V is not None and delta is not None
     return f"V = {V:g}, δ = {delta:g}" if own else ""
 
 
-def _entries(panel: Panel, run: Run) -> Iterator[dict[str, Any]]:
+def _entries(panel: Panel, run: Result) -> Iterator[dict[str, Any]]:
     """What one run shows in a panel: `what`, `t`, `k` and `y`."""
     if panel.kind == "sweep":
         for name in panel.metrics:
@@ -127,7 +127,7 @@ def _entries(panel: Panel, run: Run) -> Iterator[dict[str, Any]]:
                     yield {"what": name, "t": t + first, "k": k + 1, "y": float(value)}
 
 
-def _shows(panel: Panel, run: Run) -> bool:
+def _shows(panel: Panel, run: Result) -> bool:
     """Whether a run has what the panel draws, at a value the panel draws."""
     if panel.kind in ("queues", "accuracy"):
         return run.array(panel.kind) is not None and any(_equal(_value(run, panel), v) for v in panel.values)
@@ -137,7 +137,7 @@ def _shows(panel: Panel, run: Run) -> bool:
     return run.array("accuracy") is not None
 
 
-def _value(run: Run, panel: Panel) -> Any:
+def _value(run: Result, panel: Panel) -> Any:
     return run.config.get(panel.field)
 
 
@@ -147,16 +147,16 @@ def _equal(left: Any, right: Any) -> bool:
     return left is not None and math.isclose(float(left), float(right), rel_tol=1e-9)
 
 
-def _largest(runs: Sequence[Run], key: Callable[[Run], Hashable], panel: Panel) -> list[Run]:
+def _largest(runs: Sequence[Result], key: Callable[[Result], Hashable], panel: Panel) -> list[Result]:
     """The group with the most different cells, then on all images, with the most runs, most central, newest.
 
     Where a method was also run with one setting or another changed, the runs with none changed are the central ones.
     """
-    groups: dict[Hashable, list[Run]] = defaultdict(list)
+    groups: dict[Hashable, list[Result]] = defaultdict(list)
     for run in runs:
         groups[key(run)].append(run)
 
-    def rank(group: list[Run]) -> tuple[int, bool, int, int, str]:
+    def rank(group: list[Result]) -> tuple[int, bool, int, int, str]:
         cells = {(str(run.config["method"]), str(_value(run, panel))) for run in group}
         apart = sum(_distance(group[0], other[0]) for other in groups.values())
         whole = group[0].config.get("limit_train") is None
@@ -165,15 +165,15 @@ def _largest(runs: Sequence[Run], key: Callable[[Run], Hashable], panel: Panel) 
     return max(groups.values(), key=rank, default=[])
 
 
-def _distance(left: Run, right: Run) -> int:
+def _distance(left: Result, right: Result) -> int:
     """In how many settings two runs differ."""
     names = {*left.config, *right.config} - _FREE
     return sum(left.config.get(name) != right.config.get(name) for name in names)
 
 
-def _latest(runs: Sequence[Run], panel: Panel) -> list[Run]:
-    """One run a value and seed: the newest."""
-    newest: dict[tuple[str, str], Run] = {}
+def _latest(runs: Sequence[Result], panel: Panel) -> list[Result]:
+    """One run per value and seed: the newest."""
+    newest: dict[tuple[str, str], Result] = {}
     for run in sorted(runs, key=lambda run: run.time):
         newest[str(_value(run, panel)), str(run.config.get("seed"))] = run
     return sorted(newest.values(), key=lambda run: (_order(_value(run, panel)), _order(run.config.get("seed"))))

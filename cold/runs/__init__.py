@@ -1,1 +1,60 @@
-"""Finished runs on disk."""
+"""One finished run on disk: the one way to read, find, name, merge and pack results; imports no torch.
+
+schema    what both formats hold, and the check at the door
+loose     a run in a folder of its own: `result.json` and `arrays.npz`
+packed    many runs in one `rows.jsonl` and one `arrays.npz`
+find      finished runs at any depth, by id
+identity  which runs are the same: settings and data
+merge     results of several machines in one folder
+"""
+
+from .find import FoundRuns, default_roots, evidence, find_run, find_runs, read_result
+from .identity import (
+    UNRECORDED,
+    by_run_id,
+    check_same_run,
+    comparable,
+    difference,
+    identified,
+    same_data,
+    same_run,
+    stored_config,
+)
+from .loose import Busy, make_result, only_writer, write_result
+from .merge import Merged, merge
+from .packed import Packed, pack, unpack
+from .schema import ARRAYS, FORMAT, MODEL, RESULT, ROWS, ROWS_FORMAT, Result
+
+__all__ = [
+    "ARRAYS",
+    "FORMAT",
+    "MODEL",
+    "RESULT",
+    "ROWS",
+    "ROWS_FORMAT",
+    "UNRECORDED",
+    "Busy",
+    "FoundRuns",
+    "Merged",
+    "Packed",
+    "Result",
+    "by_run_id",
+    "check_same_run",
+    "comparable",
+    "default_roots",
+    "difference",
+    "evidence",
+    "find_run",
+    "find_runs",
+    "identified",
+    "make_result",
+    "merge",
+    "only_writer",
+    "pack",
+    "read_result",
+    "same_data",
+    "same_run",
+    "stored_config",
+    "unpack",
+    "write_result",
+]

@@ -1,15 +1,61 @@
-"""When two runs are the same run: they have the same settings and saw the same data.
+"""Which runs are the same: one rule for the trainer, grids, studies, tables and merging.
 
-Settings that name a place only (device, threads) do not count, and a setting that an older version did not know has
-its default. Data are compared by their fingerprint (`cold.data.images.fingerprint`), never by a path. What was written
-before there were fingerprints is unrecorded: it is taken to be the same, and whoever relies on it says so.
+Two runs are the same if their settings and their data are.
+
+Settings: those at their default do not count, so that a version with more settings keeps the names of old runs; nor
+do those that say where a run computes and not what (`cold.config.PLACE`). A folder of images counts by its name.
+
+Data: a fingerprint of the data (`cold.data.images.fingerprint`) stands beside the settings, never a path, and is
+compared where both sides have one. Where one of them has none, the data are unrecorded: the runs count as the same,
+and `cold show` and `cold compare` say so.
 """
 
 from __future__ import annotations
 
-from ..config import comparable
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-__all__ = ["comparable", "same_data"]
+import numpy as np
+
+from coldtheory.ground.errors import ColdError
+
+from ..catalogue import default_tasks
+from ..config import PLACE, RunConfig, make_config
+from .schema import Result
+
+UNRECORDED = "unrecorded"  #: how a missing fingerprint is called where it is shown
+_FOLDER = "folder:"
+
+
+def identified(config: RunConfig, tasks: int | None = None) -> RunConfig:
+    """The settings as a finished run stores them: with the number of tasks, and a folder of images by its name.
+
+    tasks : as the loaded data have them. Without it, what the settings say, else what the benchmark's recipe says;
+            for a folder that is unknown before its images are read, and a `ColdError`
+
+    >>> identified(RunConfig(dataset="folder:/some/where/birds"), 4).dataset
+    'folder:birds'
+    """
+    count = config.tasks if tasks is None else tasks
+    if count is None:
+        count = _tasks(config)
+    return replace(config, dataset=_by_name(config.dataset), tasks=count)
+
+
+def by_run_id(configs: Iterable[RunConfig]) -> dict[str, RunConfig]:
+    """The configurations by the ids of their runs, each once."""
+    return {identified(config).run_id: config for config in configs}
+
+
+def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings without what names the place only, as JSON gives them back; absent ones have their default."""
+    full = {**RunConfig().as_dict(), **config}
+    full["dataset"] = _by_name(str(full["dataset"]))
+    plain: dict[str, Any] = json.loads(json.dumps({name: full[name] for name in full if name not in PLACE}))
+    return plain
 
 
 def same_data(left: str | None, right: str | None) -> bool:
@@ -19,3 +65,68 @@ def same_data(left: str | None, right: str | None) -> bool:
     (False, True)
     """
     return left is None or right is None or left == right
+
+
+def same_run(result: Result, config: RunConfig, data: str | None = None) -> bool:
+    """Whether a stored result is the run of these settings (see `identified`) on these data."""
+    return (
+        result.run_id == config.run_id
+        and comparable(result.config) == comparable(config.as_dict())
+        and same_data(result.data, data)
+    )
+
+
+def check_same_run(result: Result, config: RunConfig, data: str | None = None) -> Result:
+    """The result, if it is the run of these settings on these data; else a `ColdError` says what differs."""
+    where = result.folder or result.run_id
+    if same_run(result, config, data):
+        return result
+    if same_data(result.data, data):
+        raise ColdError(f"{where} holds a run with other settings than its name says; run it again")
+    raise ColdError(
+        f"{where} was made on other data (fingerprint {result.data}) than those at hand ({data}); keep both by another "
+        "--out, or replace it with --fresh"
+    )
+
+
+def difference(left: Result, right: Result) -> str | None:
+    """The first part in which two results of one run differ, timing and provenance aside; None if in none.
+
+    Data that one side did not record, and arrays that one side dropped when it was packed, are no difference.
+    """
+    if not same_data(left.data, right.data):
+        return "data"
+    for name in ("config", "metrics", "per_task", "diagnostics"):
+        here, there = getattr(left, name), getattr(right, name)
+        if name == "config":
+            here, there = comparable(here), comparable(there)
+        if json.dumps(here, sort_keys=True) != json.dumps(there, sort_keys=True):
+            keys = (key for key in here if json.dumps(here[key]) != json.dumps(there.get(key)))
+            return f"{name} ({next(keys, 'more entries')})"
+    aside = {*left.dropped, *right.dropped}
+    if set(left.arrays) - aside != set(right.arrays) - aside:
+        return "the names of arrays"
+    for name in left.arrays.keys() - aside:
+        here, there = left.arrays[name], right.arrays[name]
+        if here.dtype != there.dtype or not np.array_equal(here, there, equal_nan=here.dtype.kind == "f"):
+            return f"array {name}"
+    return None
+
+
+def stored_config(result: Result) -> RunConfig:
+    """The settings of a stored run, checked; those that this version does not know are a `ColdError`."""
+    return make_config(result.config)
+
+
+def _by_name(dataset: str) -> str:
+    """A dataset without the path to it."""
+    if not dataset.startswith(_FOLDER):
+        return dataset
+    return _FOLDER + Path(dataset.removeprefix(_FOLDER)).expanduser().name
+
+
+def _tasks(config: RunConfig) -> int:
+    count = default_tasks(config.dataset, config.data_options)
+    if count is None:
+        raise ColdError(f"a grid on {config.dataset} needs the number of tasks; set tasks")
+    return count

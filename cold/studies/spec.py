@@ -1,4 +1,4 @@
-"""A study, and reading one from its TOML file.
+"""A study: reading one from its TOML file, and the runs it needs.
 
 title, claim, label   what it asks; the paper's claim in one sentence, and the label of the place
 methods, field, values, seeds, settings   the runs: each method at each value of the field (of `RunConfig`) with
@@ -14,7 +14,7 @@ absent                by profile, why it has no grid there
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as _field
 from functools import lru_cache
@@ -23,7 +23,8 @@ from typing import Any
 
 from coldtheory.ground.errors import ColdError, unknown_name
 
-from ..config import RunConfig, read_config
+from ..config import RunConfig, make_config, read_config
+from ..presets import preset_settings
 
 HERE = Path(__file__).parent
 BASES = "profiles.toml"
@@ -177,3 +178,64 @@ def _known_keys(path: Path, table: Mapping[str, Any], known: Sequence[str], wher
     for name in table:
         if name not in known:
             raise unknown_name(f"entry {where}{name} of {path.name}; name", name, known)
+
+
+# ------------------------------------------------------------------------------------------------ its runs
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run of a study, and the place it has there."""
+
+    config: RunConfig
+    grid: int
+    method: str
+    value: Any
+    seed: int
+
+
+def planned(study: Study, profile: str) -> list[Planned]:
+    """The runs of a study, seeds outermost: a study that is stopped early has whole curves of the first seeds."""
+    found = [
+        Planned(config(grid, profile, method, value, seed), number, method, value, seed)
+        for number, grid in enumerate(study.grids_of(profile))
+        for seed in grid.seeds
+        for method, value in _places(grid)
+    ]
+    return sorted(found, key=lambda run: run.seed)
+
+
+def config(grid: Grid, profile: str, method: str, value: Any, seed: int) -> RunConfig:
+    """Printed column, the profile's reductions, the grid's settings, the method's own, the value: a later one wins."""
+    layers: list[dict[str, Any]] = [
+        _printed(grid, method),
+        dict(reductions(profile).get(grid.dataset, {})),
+        dict(grid.settings),
+        dict(grid.of.get(method, {})),
+        {"dataset": grid.dataset, "method": method, "profile": profile, "seed": seed},
+    ]
+    if grid.field == PER_TASK:
+        tasks = make_config(*layers).tasks
+        if tasks is None:
+            raise ColdError(f"{PER_TASK} on {grid.dataset} needs the number of tasks; set tasks in its settings")
+        layers.append({"memory": tasks * value})
+    elif grid.field != "method":
+        layers.append({grid.field: value})
+    return make_config(*layers)
+
+
+def _printed(grid: Grid, method: str) -> dict[str, Any]:
+    """The paper's column for (dataset, memory); nothing where the grid names no column."""
+    return {} if grid.memory is None else preset_settings("paper", grid.dataset, method, grid.memory)
+
+
+def _places(grid: Grid) -> Iterator[tuple[str, Any]]:
+    for method in grid.methods:
+        yield from ((method, value) for value in (grid.values if grid.field != "method" else (method,)))
+
+
+@lru_cache(maxsize=4)
+def reductions(profile: str) -> dict[str, dict[str, Any]]:
+    """Settings of a profile by dataset; none for `paper`."""
+    found: dict[str, dict[str, Any]] = read_config(HERE / BASES).get(profile, {})
+    return found

@@ -9,7 +9,8 @@ from functools import cached_property
 from coldtheory.ground.statistics import Difference, paired
 from coldtheory.paper import PrintedResult, paper
 
-from .stored import Run, RunsOnHand
+from ..runs import Result
+from .stored import RunsOnHand
 from .terms import Row, Settings, Terms, layered
 from .wanted import WantedRun, final_runs, tuning_run
 
@@ -31,7 +32,7 @@ class ComparedRow:
 
     row: Row
     choice: Choice
-    runs: dict[int, Run]
+    runs: dict[int, Result]
     missing: tuple[WantedRun, ...]
     printed: PrintedResult | None
 
@@ -58,7 +59,7 @@ class ComparedRow:
 
     @property
     def ids(self) -> frozenset[str]:
-        return frozenset(run.id for run in self.runs.values())
+        return frozenset(run.run_id for run in self.runs.values())
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,6 @@ from .sheet import Column, Entry, text
 from .stored import RunsOnHand
 from .terms import Settings
 
-KINDS = {
-    "equal": "equal terms",
-    "published": "as published: each method with the settings of its own paper, on the same data and memory",
-}
 _STREAM = {"optimizer", "momentum", "memory_policy", "replay"}
 _LONG = Column("", "difference")
 

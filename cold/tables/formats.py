@@ -182,7 +182,7 @@ def _row(one: Comparison, row: ComparedRow) -> dict[str, Any]:
         "label": row.row.label,
         "settings": row.settings,
         "tried": [{"settings": settings, "validation_acc": value} for settings, value in row.choice.tried],
-        "runs": {seed: run.id for seed, run in row.runs.items()},
+        "runs": {seed: run.run_id for seed, run in row.runs.items()},
         "acc": row.acc,
         "forgetting": row.forgetting,
         "acc_mean": acc and acc.mean,

@@ -9,7 +9,7 @@ from typing import Any
 from coldtheory.ground.errors import ColdError
 from coldtheory.paper import Hyperparameters, paper
 
-from ..catalogue import METHODS, method, printed_costs
+from ..catalogue import COST_LETTERS, METHODS, method, printed_costs
 from ..presets import build_config
 from .footnotes import origin
 from .sheet import Column, Entry, Sheet
@@ -35,8 +35,7 @@ def complexity(call: str, measured: Path | None = None) -> Sheet:
         words = [own.title, operations, own.cost, storage, own.storage]
         rows.append(tuple(Entry(word) for word in words + (_costs(found.get(name)) if found else [])))
     notes = [
-        "b batch, m replayed samples a step, t past tasks, d weights, C a sample's gradient, M memory, p a sample's "
-        "size, n_c classes, N all samples; k, k', E as the methods' papers name their inner steps",
+        COST_LETTERS,
         "the paper prints two rows named COLD; its second is COLD-ORACLE",
     ]
     if not found:

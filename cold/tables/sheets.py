@@ -11,6 +11,7 @@ from . import footnotes
 from .comparison import ComparedRow, Comparison
 from .sheet import Column, Entry, Sheet
 from .stored import RunsOnHand
+from .terms import KINDS
 
 
 def in_full(comparison: Comparison, stored: RunsOnHand, call: str) -> Sheet:
@@ -23,7 +24,7 @@ def in_full(comparison: Comparison, stored: RunsOnHand, call: str) -> Sheet:
         gap = Entry(None if comparison.best(row, "acc") else comparison.gap(row))
         numbers = _numbers(comparison, row)
         rows.append((_label(row), Entry(footnotes.seeds(row)), *numbers, gap, Entry(footnotes.settings(row))))
-    title = f"{comparison.terms.title}; {footnotes.KINDS[comparison.terms.kind]}"
+    title = f"{comparison.terms.title}; {KINDS[comparison.terms.kind]}"
     return _sheet(title, columns, rows, [comparison], stored, call)
 
 
@@ -46,7 +47,7 @@ def side_by_side(
                 entries += _reduced(stand_in.row(row.row.key))
         rows.append(tuple(entries))
     dataset = comparisons[0].terms.title.partition(",")[0]
-    title = f"{dataset}; {footnotes.KINDS[comparisons[0].terms.kind]}"
+    title = f"{dataset}; {KINDS[comparisons[0].terms.kind]}"
     more = [f"reduced: {one.terms.title}; cold table {one.terms.name}" for one in stand_ins if one is not None]
     return _sheet(title, tuple(columns), rows, comparisons, stored, call, more)
 

@@ -14,6 +14,7 @@ import inspect
 from typing import Any
 
 from ..geometry import Ball
+from ..ground.dependencies import note
 from ..ground.errors import unknown_name
 from ..simulation import Run
 from . import (
@@ -72,6 +73,7 @@ def evaluate(id: str, form: str, run: Run | Facts, ball: Ball | None = None, **o
     for name in options:
         if name not in known:
             raise unknown_name(f"option of {id} ({form})", name, known or ["none"])
+    note("code", forms[form].__module__)
     with quiet():
         return forms[form](facts_of(run, ball), **options)
 

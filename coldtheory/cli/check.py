@@ -6,21 +6,19 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import track
 from rich.table import Table
 
+from ..claims import NO_RUNS, Claim, all_claims, find_claims, reflow, table_of
 from ..ground.command_line import JsonOption
 from ..ground.errors import ColdError
-from ..ground.provenance import provenance
-from ..report.outcomes import Outcomes, code_digest, place, store_outcomes
-
-if TYPE_CHECKING:
-    from paper_checks.base import Claim, Outcome
+from ..ground.terminal import Bar
+from ..report.outcomes import FAILED, Outcomes, Row, as_json, place, read_outcomes, run_checks, store_outcomes
+from . import options as o
 
 _COLOURS = {
     "holds": "green",
@@ -29,6 +27,8 @@ _COLOURS = {
     "not settled": "cyan",
     "not applicable": "blue",
     "not reproducible here": "magenta",
+    NO_RUNS: "dim",
+    FAILED: "bold red",
 }
 
 
@@ -41,56 +41,89 @@ def check(
         str | None, typer.Option("--only", help="An id (with its readings), a label of the paper, or how ids begin.")
     ] = None,
     explain: Annotated[str | None, typer.Option("--explain", help="Explain a claim instead of checking.")] = None,
+    runs: o.RunsOption = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Keep the verdicts of all claims in this results folder, for 'report'.")
     ] = None,
-    as_json: JsonOption = False,
+    stale: Annotated[
+        bool,
+        typer.Option(
+            "--stale", help="Of the verdicts kept in --out (or results), find those again whose grounds have changed."
+        ),
+    ] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print a page of Markdown, as in docs/claims.md.")
+    ] = False,
+    as_json_: JsonOption = False,
 ) -> None:
     """Check every claim of the paper; exit 1 if one changes from its recorded verdict.
 
     Example: [bold]coldtheory check --only thm3[/] and [bold]coldtheory check --explain thm3[/]
     """
-    from paper_checks.base import all_claims, find_claims, run_claim  # noqa: PLC0415  (slow, and needed here only)
-
     if explain is not None:
         found = find_claims(explain)
-        _explain([c for c in found if c.id == explain] or found, as_json)
+        _explain([c for c in found if c.id == explain] or found, as_json_)
         return
-    if only is not None and out is not None:
-        raise ColdError("--out keeps the verdicts of all claims: leave --only out")
-    claims = all_claims() if only is None else find_claims(only)
-    origin, code = provenance(), code_digest()  # now: the files may change while the checks run
-    bar = Console(stderr=True)
-    outcomes = [run_claim(c) for c in track(claims, "checking", console=bar, transient=True)]
-    if out is not None:
-        rows = tuple({"explain": outcome.claim.explain, **outcome.as_json()} for outcome in outcomes)
-        store_outcomes(Outcomes(rows, origin, code), place(out))
-    if as_json:
-        typer.echo(json.dumps([outcome.as_json() for outcome in outcomes]))
+    o.check_runs(runs)
+    if only is not None and (out is not None or stale):
+        raise ColdError("--out and --stale keep the verdicts of all claims: leave --only out")
+    if stale:
+        rows = _find_stale_again(place(out or Path("results")), runs)
     else:
-        _print(outcomes)
-    if any(outcome.changed for outcome in outcomes):
+        outcomes = _check(all_claims() if only is None else find_claims(only), runs)
+        rows = outcomes.rows
+        if out is not None:
+            store_outcomes(outcomes, place(out))
+    if as_json_:
+        typer.echo(json.dumps([as_json(row) for row in rows]))
+    elif stale and not rows:
+        typer.echo("no stored verdict is stale")
+    elif markdown:
+        typer.echo(table_of(rows), nl=False)
+    else:
+        _print(rows)
+    if any(row["changed"] for row in rows):
         raise typer.Exit(1)
 
 
-def _print(outcomes: Sequence[Outcome]) -> None:
+def _check(claims: Sequence[Claim], runs: Path | None) -> Outcomes:
+    with Bar("checking") as tell:
+        return run_checks(claims, runs, tell)
+
+
+def _find_stale_again(path: Path, runs: Path | None) -> tuple[Row, ...]:
+    """Check what is stale among stored verdicts, and store all of them again."""
+    if not path.is_file():
+        raise ColdError(f"no verdicts are kept in {path}; 'coldtheory check --out {path.parents[1]}' keeps some")
+    kept = read_outcomes(path, runs)
+    if not kept.to_check:
+        return ()
+    claims = all_claims()
+    fresh = _check([claim for claim in claims if claim.id in kept.to_check], runs)
+    by_id = {row["id"]: row for row in (*kept.rows, *fresh.rows)}
+    store_outcomes(Outcomes(tuple(by_id[claim.id] for claim in claims), fresh.origin), path)
+    return fresh.rows
+
+
+def _print(rows: Sequence[Row]) -> None:
     console = Console()
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     table.add_column("claim", no_wrap=True)
     table.add_column("verdict", max_width=12)
     table.add_column("margin", justify="right", no_wrap=True)
     table.add_column("evidence", ratio=1)
-    for outcome in outcomes:
-        finding = outcome.finding
-        verdict = f"[{_COLOURS[finding.verdict]}]{finding.verdict}[/]"
-        if outcome.changed:
-            verdict += f"\n[bold red](was: {outcome.claim.recorded})[/]"
-        margin = "" if finding.margin is None else f"{finding.margin:+.2g}"
-        table.add_row(outcome.claim.id, verdict, margin, escape(finding.evidence))
+    for row in rows:
+        verdict = f"[{_COLOURS[row['verdict']]}]{row['verdict']}[/]"
+        if row["changed"]:
+            verdict += f"\n[bold red](was: {row['recorded']})[/]"
+        elif row["verdict"] == NO_RUNS:
+            verdict += f"\n[dim](recorded: {row['recorded']})[/]"
+        margin = "" if row["margin"] is None else f"{row['margin']:+.2g}"
+        table.add_row(row["id"], verdict, margin, escape(row["evidence"]))
     console.print(table)
-    counts = Counter(outcome.finding.verdict for outcome in outcomes)
-    console.print(f"{len(outcomes)} claims: " + ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common()))
-    changed = [outcome.claim.id for outcome in outcomes if outcome.changed]
+    counts = Counter(row["verdict"] for row in rows)
+    console.print(f"{len(rows)} claims: " + ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common()))
+    changed = [row["id"] for row in rows if row["changed"]]
     if changed:
         console.print(f"[bold red]changed from the record:[/] {', '.join(changed)}")
 
@@ -100,8 +133,6 @@ def _explain(claims: Sequence[Claim], as_json: bool) -> None:
         names = ("id", "label", "section", "statement", "recorded", "explain")
         typer.echo(json.dumps([{name: getattr(c, name) for name in names} for c in claims]))
         return
-    from paper_checks.base import reflow  # noqa: PLC0415
-
     console = Console()
     for c in claims:
         console.rule(f"[bold]{c.id}[/] · {c.label} · recorded: [{_COLOURS[c.recorded]}]{c.recorded}[/]", align="left")

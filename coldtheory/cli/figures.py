@@ -1,26 +1,28 @@
-"""`coldtheory figures` and `coldtheory plot`: what can be drawn, and drawing it from stored data."""
+"""`coldtheory figures` and `coldtheory plot`: what can be drawn, and drawing it, with its data made first."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.padding import Padding
 
 from ..figures import gallery, registry
 from ..figures.catalogue import Scale
-from ..figures.registry import Figure, Training
+from ..figures.figure import Figure, Wanted
 from ..ground.errors import ColdError
+from ..ground.terminal import Bar, plain_table
 from .options import JsonOption, OutOption
 
 SCALE = Scale()
+_WIDTH = 80  # of lists that no terminal shows
 _STATE_COLOR = {"present": "green", "stale": "yellow", "missing": "dim"}
 
 RESULTS = Path("results")
@@ -35,35 +37,47 @@ def add_to(app: typer.Typer) -> None:
 
 
 def list_figures(out: OutOption = RESULTS, to: ToOption = Path("figures"), as_json: JsonOption = False) -> None:
-    """List every figure with the state of its data and the command that makes it.
+    """List every figure with the state of its data, and the commands that make what is missing.
 
     Example: [bold]coldtheory figures[/]
     """
-    known = registry.figures(SCALE, Training(kept=_kept(out)))
+    known = registry.figures(SCALE, Wanted(kept=_kept(out)))
     entries = [_entry(figure, out, to) for figure in known]
     if as_json:
         typer.echo(json.dumps(entries))
         return
-    console = Console(width=None if Console().is_terminal else 120)
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0), expand=True)
-    for name, width in (("figure", 31), ("also", 13), ("data", 7), ("drawn", 5)):
-        table.add_column(name, no_wrap=True, min_width=width)
-    table.add_column("made by", no_wrap=True, ratio=1, overflow="ellipsis")
-    for figure, entry in zip(known, entries, strict=True):
-        state = entry["state"]
-        table.add_row(
-            figure.id, ", ".join(figure.aliases), f"[{_STATE_COLOR[state]}]{state}[/]",
-            "yes" if entry["picture"] else "no", escape(figure.command),
-        )  # fmt: skip
+    console = Console(highlight=False) if Console().is_terminal else Console(highlight=False, width=_WIDTH)
+    table = plain_table("figure", "also", "data", "drawn")
+    for entry in entries:
+        color, drawn = _STATE_COLOR[entry["state"]], "yes" if entry["picture"] else "no"
+        table.add_row(entry["id"], ", ".join(entry["aliases"]), f"[{color}]{entry['state']}[/]", drawn)
     console.print(table)
     counts = Counter(entry["state"] for entry in entries)
     console.print(f"{len(entries)} figures: " + ", ".join(f"{n} {state}" for state, n in counts.items()))
-    console.print("[dim]--json has every command in full, and the paper's labels[/]")
+    console.print("[bold]coldtheory plot FIGURE[/] draws one, and computes what a theory figure lacks.")
+    _print_commands([entry for entry in entries if entry["kind"] != "theory" and entry["state"] != "present"], console)
+
+
+def _print_commands(lacking: Sequence[Mapping[str, Any]], console: Console) -> None:
+    """What makes the runs that figures lack, each command once, on lines that can be copied."""
+    figures: dict[str, list[str]] = {}
+    for entry in lacking:
+        figures.setdefault(entry["command"], []).append(entry["id"])
+    if figures:
+        console.print("Other figures need finished runs, which these commands make:")
+    for command, ids in figures.items():
+        console.print(escape(command.replace(" && ", " &&\n")), style="bold", soft_wrap=True)
+        console.print(Padding(f"[dim]for {', '.join(ids)}[/]", (0, 0, 0, 4), expand=False))
 
 
 def plot(
     name: Annotated[str, typer.Argument(metavar="ID|all", help="A figure as 'coldtheory figures' lists it, or all.")],
-    run: Annotated[bool, typer.Option("--run", help="Make missing or stale data first (theory figures).")] = False,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Draw only what is stored; exit 2 where data are missing or stale.")
+    ] = False,
+    run: Annotated[
+        bool, typer.Option("--run", help="Make missing or stale data of theory figures first: the default now.")
+    ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Compare the pictures' data with the code; exit 1 if any differs.")
     ] = False,
@@ -79,11 +93,16 @@ def plot(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Draw a figure, or all that have data, from what is stored; nothing is simulated without --run.
+    """Draw a figure, or all of them. Missing or stale data of theory figures are computed and stored first.
 
-    Example: [bold]coldtheory plot gradient --run[/] and [bold]coldtheory plot all --check[/]
+    A training figure is drawn from finished runs; where they are missing, the command that makes them is named, and
+    [bold]plot all[/] leaves the figure out.
+
+    Example: [bold]coldtheory plot gradient[/] and [bold]coldtheory plot all --check[/]
     """
-    known = registry.figures(SCALE, Training(dataset, profile, paper, _kept(out)))
+    if stored and run:
+        raise ColdError("--stored draws only what is there and --run makes what is not; give one of the two")
+    known = registry.figures(SCALE, Wanted(dataset, profile, paper, _kept(out)))
     chosen = list(known) if name == "all" else [registry.find(name, known)]
     if check:
         _check(chosen, to, as_json=as_json)
@@ -94,7 +113,7 @@ def plot(
     drawn: list[dict[str, Any]] = []
     skipped: list[Figure] = []
     for figure in chosen:
-        if run and figure.kind == "theory":
+        if not stored and figure.kind == "theory":
             _make(figure, out, console)
         if name == "all" and figure.state(out) != "present":
             skipped.append(figure)
@@ -108,7 +127,7 @@ def plot(
     if not as_json:
         _explain_skipped(skipped, out, console)
     if not drawn:
-        raise ColdError(f"no figure has its data in {out}; make it with: coldtheory plot all --run")
+        raise ColdError(f"no figure has its data in {out}; make it with: coldtheory plot all")
     if name == "all":
         gallery.write_readme(known, to)
     if as_json:
@@ -133,10 +152,20 @@ def _entry(figure: Figure, out: Path, to: Path) -> dict[str, Any]:
 
 
 def _make(figure: Figure, out: Path, console: Console) -> None:
-    for data in figure.data:
-        if data.state(out) != "present":
-            with console.status(f"computing {data.name}"):
-                data.make(out)
+    """Make what a theory figure lacks, and say how long that took."""
+    lacking = [data for data in figure.data if data.state(out) != "present"]
+    if not lacking:
+        return
+    start = time.perf_counter()
+    try:
+        for data in lacking:
+            with Bar(f"{figure.id}: {data.name}") as tell:
+                data.make(out, tell)
+    except KeyboardInterrupt:
+        console.print("interrupted; what is finished is stored, the same command goes on from there")
+        raise typer.Exit(130) from None
+    names = ", ".join(data.name for data in lacking)
+    console.print(f"[dim]{figure.id}: computed {names} in {time.perf_counter() - start:.1f} s[/]", soft_wrap=True)
 
 
 def _explain_skipped(skipped: Sequence[Figure], out: Path, console: Console) -> None:
@@ -153,8 +182,8 @@ def _explain_skipped(skipped: Sequence[Figure], out: Path, console: Console) -> 
 
 
 def _check(chosen: Sequence[Figure], to: Path, *, as_json: bool) -> None:
-    with Console(stderr=True).status("computing the data anew"):
-        found = gallery.check(chosen, to)
+    with Bar("computing the data anew") as tell:
+        found = gallery.check(chosen, to, tell)
     if as_json:
         typer.echo(json.dumps(found))
     else:

@@ -43,6 +43,10 @@ SolverOption = Annotated[
 WindowOption = Annotated[int | None, typer.Option("--window", help="With best: choose among this many latest models.")]
 NoiseOption = Annotated[float, typer.Option("--noise", help="Standard deviation of the gradient noise per coordinate.")]
 JsonOption = command_line.JsonOption
+RunsOption = Annotated[
+    Path | None,
+    typer.Option("--runs", help="Folder of training runs; without it: runs, if it holds some, or the package's own."),
+]
 OutOption = Annotated[Path, typer.Option("--out", help="Folder of stored results.")]
 EngineOption = Annotated[
     Literal["loky", "dask", "serial"], typer.Option("--engine", help="How the cells of the grid are computed.")
@@ -115,3 +119,10 @@ def parse_range(text: str | None) -> tuple[float, float] | None:
 
 def parse_sources(regime: str) -> list[Source]:
     return [load_source(name) for name in (REGIMES if regime == "all" else (regime,))]
+
+
+def check_runs(folder: Path | None) -> Path | None:
+    """The folder of --runs, if there is one."""
+    if folder is not None and not folder.is_dir():
+        raise ColdError(f"there is no folder {folder}; give --runs a folder that 'cold run' or 'cold study run' wrote")
+    return folder

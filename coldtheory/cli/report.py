@@ -13,11 +13,14 @@ from rich.markup import escape
 
 from ..ground.errors import ColdError
 from ..ground.files import write_atomically
+from ..ground.terminal import Bar
 from ..report import Outcomes, build_report, make_server, read_outcomes, run_checks, store_outcomes
 from ..report.claims import verdicts_of
 from ..report.outcomes import FAILED, place
 from ..report.server import address_of
 from . import options as o
+
+_LISTED = 3  # stale verdicts that are named
 
 
 def add_to(app: typer.Typer) -> None:
@@ -37,6 +40,7 @@ def write_report(
         Path | None, typer.Option("--outcomes", help="Verdicts to show: what 'check --json' printed.")
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Check every claim now, and store the verdicts.")] = False,
+    runs: o.RunsOption = None,
     as_json: o.JsonOption = False,
 ) -> None:
     """Write one HTML file with verdicts, figures and an explorer. It needs no network.
@@ -51,9 +55,10 @@ def write_report(
         raise ColdError("--check finds the verdicts and --outcomes reads them: give one of the two")
     if results is not None and not results.is_dir():
         raise ColdError(f"there is no folder {results}; give --results a folder that 'coldtheory sweep-V' wrote")
+    o.check_runs(runs)
     folder = results or Path("results")
     pictures = figures or (Path("figures") if Path("figures").is_dir() else None)
-    found = read_outcomes(outcomes) if outcomes is not None else _verdicts(place(folder), check)
+    found = read_outcomes(outcomes, runs) if outcomes is not None else _verdicts(place(folder), runs, check)
     page = build_report(found, results=folder, figures=pictures).encode()
     write_atomically(out, page)
     _tell(found, out, len(page), as_json=as_json)
@@ -61,12 +66,12 @@ def write_report(
         raise typer.Exit(1)
 
 
-def _verdicts(path: Path, check: bool) -> Outcomes:
+def _verdicts(path: Path, runs: Path | None, check: bool) -> Outcomes:
     """The stored ones, or found now and stored."""
     if path.is_file() and not check:
-        return read_outcomes(path)
-    with Console(stderr=True).status("checking the claims") as status:
-        found = run_checks(lambda done, all_: status.update(f"checking the claims: {done} of {all_}"))
+        return read_outcomes(path, runs)
+    with Bar("checking the claims") as tell:
+        found = run_checks(runs=runs, progress=tell)
     store_outcomes(found, path)
     return found
 
@@ -77,7 +82,8 @@ def _tell(found: Outcomes, out: Path, size: int, *, as_json: bool) -> None:
     if as_json:
         about = {
             "file": str(out), "bytes": size, "claims": len(found.rows), "verdicts": verdicts, "changed": changed,
-            "verdicts_provenance": found.origin, "verdicts_current": found.current, "missing": list(found.missing),
+            "verdicts_provenance": found.origin, "verdicts_current": found.current, "stale": list(found.stale),
+            "missing": list(found.missing),
         }  # fmt: skip
         typer.echo(json.dumps(about))
         return
@@ -86,10 +92,17 @@ def _tell(found: Outcomes, out: Path, size: int, *, as_json: bool) -> None:
     console.print(f"wrote {escape(str(out))} ({size / 1e6:.2f} MB), {len(found.rows)} claims: {counts}")
     if changed:
         console.print(f"[yellow]not as recorded:[/] {escape(', '.join(changed))}")
-    if found.current is False:
-        when = f" ({found.origin['time']})" if found.origin else ""
+    if found.stale:
+        first = "; ".join(f"{name}: {what}" for name, what in list(found.stale.items())[:_LISTED])
+        more = "; ..." if len(found.stale) > _LISTED else ""
         console.print(
-            f"[yellow]the code has changed since the verdicts were found{escape(when)};[/] --check finds them again"
+            f"[yellow]{len(found.stale)} verdicts are stale, as what they depend on has changed[/] "
+            f"({escape(first)}{more}); 'coldtheory check --stale' finds them again"
+        )
+    if found.unknown:
+        console.print(
+            f"[yellow]{len(found.unknown)} verdicts may be stale:[/] their file does not say what they depend on; "
+            "--check finds them again"
         )
     if found.missing:
         console.print(f"[yellow]not among the verdicts:[/] {len(found.missing)} claims of this version")

@@ -1,4 +1,4 @@
-"""Every stored table that a theory figure needs, at the size that the gallery uses."""
+"""Every theory figure: its caption, the tables that it needs, and how large they are in the gallery."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from ..ground.engines import Engine
 from ..paper import TOY
 from ..sources import Source, load_source
 from ..sweep import Numbers, Scheme, SweepCell, grid
-from . import compute
-from .datasets import Dataset, SweepData, TableData
+from .figure import Dataset, Figure, SweepData, TableData
 
 ALL = ("low", "high", "conflict")
 DRIFTING = ("low", "high")  # the paper's own two, for which there is a closed form
@@ -33,7 +32,10 @@ _COLUMNS = (
 
 
 def log_grid(low: float, high: float, count: int) -> tuple[float, ...]:
-    """The same numbers as `--V low:high:countlog`, so that figures and sweeps share their rows."""
+    """The same numbers as `--V low:high:countlog`, so that figures and sweeps share their rows.
+
+    Powers differ in their last bits from machine to machine; twelve digits do not.
+    """
     return tuple(float(f"{value:.12g}") for value in np.geomspace(low, high, count))
 
 
@@ -58,6 +60,96 @@ class Scale:
     engine: Engine = "loky"
 
 
+#: id, paper label, title, sentence, data, drawing function, other names; the order is that of the gallery
+_FIGURES: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]], ...] = (
+    (
+        "picture", "", "The method in the plane",
+        "Three kinds of task take turns. The ideal problem keeps every model in the overlap of the balls; without "
+        "queues the model runs from optimum to optimum, while queues pull it inwards until the running mean of a past "
+        "task's loss comes down to δ, later for larger V.",
+        ("picture",), "picture:draw_picture", (),
+    ),
+    (
+        "theory_plots", "fig:theory_plots", "The paper's three theory panels",
+        "Gradient against V, queue against V and gradient against t on LOW and HIGH: after a task the gradient falls "
+        "like 1/V on LOW and more slowly on HIGH; before a task it turns up again; the queue bends below a straight "
+        "line.",
+        ("sweep_V", "trajectory"), "trajectory:draw_theory_plots", (),
+    ),
+    (
+        "plot4_theory", "fig:plot4_theory", "The effect of the step size",
+        "Gradient against V for three step sizes: the minimum before a task comes well before the premise "
+        "η ≤ 1/(2α) breaks at V ≈ 1/(2η), so the rise is tracking noise and no broken premise.",
+        ("sweep_eta",), "gradient:draw_eta", ("eta",),
+    ),
+    (
+        "gradient", "", "Gradient against V, with bound and prediction",
+        "Gradient before and after a task with fitted slopes, turning point and closed form (top), and Theorem 3 with "
+        "its terms above the measurement (bottom); on CONFLICT the queue changes the gradient itself.",
+        ("sweep_V", "sweep_V_off", "prediction", "bound_terms"), "gradient:draw_gradient", (),
+    ),
+    (
+        "turning", "", "Where the gradient turns",
+        "The V with the smallest gradient before a task falls with the length of the stream, as the closed form "
+        "without queues says: it balances the way from the start against the noise that is followed.",
+        ("turning_points", "sweep_T"), "gradient:draw_turning", ("turning-point",),
+    ),
+    (
+        "queues", "", "Queues against V, and each of them",
+        "The average queue grows with V and bends: no queue of COLD passes ℓr²/2. COLD-ORACLE's are far larger; the "
+        "heatmaps show how both references remember on CONFLICT.",
+        ("sweep_V", "sweep_queues", "queue_caps", "queue_maps"), "queues:draw_queues", ("queue",),
+    ),
+    (
+        "queues_delta", "", "Queues against the tolerance",
+        "A larger tolerance δ empties the queues: COLD's vanish once δ exceeds what one task can undo, COLD-ORACLE's "
+        "later, since it adds up the loss against the best model.",
+        ("sweep_delta", "queue_maps_delta"), "queues:draw_queues_delta", ("queue_delta",),
+    ),
+    (
+        "trajectory", "", "Gradient against t",
+        "Large V reaches its floor after few tasks, small V after many; the floor before a task is higher for large V, "
+        "and on CONFLICT every switch between the two kinds of task shows.",
+        ("trajectory",), "trajectory:draw_trajectory", (),
+    ),
+    (
+        "tradeoff", "", "Gradient against queue",
+        "V moves along the curve from small queues and large gradients to the opposite; beyond the turning point the "
+        "gradient before a task and the queue grow together, and nothing is gained.",
+        ("sweep_V",), "gradient:draw_tradeoff", ("trade-off",),
+    ),
+    (
+        "bounds", "", "Tightness of the bounds",
+        "Bound over measured value against V: the sharpened Theorem 3' is within a small factor where Theorem 3 is "
+        "loose by one to three orders; Corollary 1 and Theorem 4 divide by δ and are loose by many orders.",
+        ("bound_terms",), "bounds:draw_bounds", ("tightness",),
+    ),
+    (
+        "bound_terms", "", "What the bounds are made of",
+        "Each term's share of the right side: the variation of the tasks dominates Theorem 3 on LOW and HIGH, the "
+        "queues on CONFLICT; the sharpened form replaces the queues by the far smaller residual and conflict.",
+        ("bound_terms",), "bounds:draw_bound_terms", ("terms",),
+    ),
+    (
+        "variation", "", "Variation, conflict and residual of the tasks",
+        "D_Φ, ρ̄ and Δ̄ grow with the noise and with the drift of HIGH; D_Φ over the ball is several times its value at "
+        "the models.",
+        ("variation",), "variation:draw_variation", (),
+    ),
+)  # fmt: skip
+
+
+def theory_figures(scale: Scale | None = None) -> tuple[Figure, ...]:
+    """All theory figures, with data of the given size."""
+    known = datasets(scale)
+    return tuple(
+        Figure(
+            id_, label, title, sentence, "theory", tuple(known[name] for name in names), f"{__package__}.{draw}", other
+        )
+        for id_, label, title, sentence, names, draw, other in _FIGURES
+    )  # fmt: skip
+
+
 def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
     """All stored tables of the theory figures, by name."""
     s = scale or Scale()
@@ -70,27 +162,27 @@ def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
         _eta_sweep(s),
         _length_sweep(s),
         _delta_sweep(s),
-        _table("trajectory", compute.trajectory, regimes=list(ALL), V=list(s.V_shown), **span),
+        _table("trajectory", "trajectory:trajectory", regimes=list(ALL), V=list(s.V_shown), **span),
         _table(
-            "queue_maps", compute.queue_maps, V=list(s.V_shown), delta=[TOY.delta] * len(s.V_shown),
+            "queue_maps", "queues:queue_maps", V=list(s.V_shown), delta=[TOY.delta] * len(s.V_shown),
             stride=s.stride, **maps,
         ),
         _table(
-            "queue_maps_delta", compute.queue_maps, V=[TOY.V] * len(s.delta_shown), delta=list(s.delta_shown),
+            "queue_maps_delta", "queues:queue_maps", V=[TOY.V] * len(s.delta_shown), delta=list(s.delta_shown),
             stride=s.stride, **maps,
         ),
         _table(
-            "queue_caps", compute.queue_caps, eta={"low": TOY.eta, "high": TOY.eta, "conflict": _GENTLE},
+            "queue_caps", "queues:queue_caps", eta={"low": TOY.eta, "high": TOY.eta, "conflict": _GENTLE},
             V=list(s.V), **span,
         ),
-        _table("prediction", compute.prediction, regimes=list(DRIFTING), V=list(_fine(s.V)), seeds=s.seeds, T=[s.T]),
+        _table("prediction", "gradient:prediction", regimes=list(DRIFTING), V=list(_fine(s.V)), seeds=s.seeds, T=[s.T]),
         _table(
-            "turning_points", compute.prediction, regimes=list(DRIFTING), V=list(_fine(s.V_wide)), seeds=s.few_seeds,
+            "turning_points", "gradient:prediction", regimes=list(DRIFTING), V=list(_fine(s.V_wide)), seeds=s.few_seeds,
             T=list(s.lengths),
         ),
-        _table("bound_terms", compute.bound_terms, regimes=list(ALL), V=list(s.V), **span),
-        _table("variation", compute.variation, noise=list(s.noise), drift=list(s.drift), V=TOY.V, **span),
-        _table("picture", compute.picture, rounds=s.rounds, V=[1.0, 10.0], slack=1.5),
+        _table("bound_terms", "bounds:bound_terms", regimes=list(ALL), V=list(s.V), **span),
+        _table("variation", "variation:variation", noise=list(s.noise), drift=list(s.drift), V=TOY.V, **span),
+        _table("picture", "picture:picture", rounds=s.rounds, V=[1.0, 10.0], slack=1.5),
     ]  # fmt: skip
     return {table.name: table for table in tables}
 
@@ -99,8 +191,13 @@ def _fine(V: Sequence[float]) -> tuple[float, ...]:
     return log_grid(V[0], V[-1], 4 * len(V) - 3)
 
 
-def _table(name: str, compute_: Any, **config: Any) -> TableData:
-    return TableData(name, "coldtheory plot all --run", compute_, config)
+def _table(name: str, compute: str, **config: Any) -> TableData:
+    return TableData(name, _plot(name), f"{__package__}.{compute}", config)
+
+
+def _plot(name: str) -> str:
+    """The command of the first figure that needs the data: it makes them."""
+    return next(f"coldtheory plot {id_}" for id_, *_, names, _, _ in _FIGURES if name in names)
 
 
 def _sweep(name: str, s: Scale, regimes: Sequence[str], scheme: Scheme | None = None) -> SweepData:
@@ -115,14 +212,14 @@ def _queue_sweep(s: Scale) -> SweepData:
     cells = [cell for regime in DRIFTING for cell in _cells(s, regime, s.V, scheme=oracle)]
     for scheme in (Scheme(), oracle):
         cells += _cells(s, "conflict", s.V, numbers=gentle, scheme=scheme)
-    return SweepData("sweep_queues", "coldtheory plot queues --run", cells, _COLUMNS, engine=s.engine)
+    return SweepData("sweep_queues", _plot("sweep_queues"), cells, _COLUMNS, engine=s.engine)
 
 
 def _eta_sweep(s: Scale) -> SweepData:
     cells = [
         cell for regime in DRIFTING for eta in s.eta for cell in _cells(s, regime, s.V_wide, numbers=Numbers(eta=eta))
     ]
-    return SweepData("sweep_eta", "coldtheory plot eta --run", cells, _COLUMNS, engine=s.engine)
+    return SweepData("sweep_eta", _plot("sweep_eta"), cells, _COLUMNS, engine=s.engine)
 
 
 def _length_sweep(s: Scale) -> SweepData:
@@ -131,7 +228,7 @@ def _length_sweep(s: Scale) -> SweepData:
     cells = [
         cell for regime in DRIFTING for T in s.lengths for cell in _cells(replace(few, T=T), regime, s.V_wide[:-2:2])
     ]
-    return SweepData("sweep_T", "coldtheory plot turning --run", cells, _COLUMNS, engine=s.engine)
+    return SweepData("sweep_T", _plot("sweep_T"), cells, _COLUMNS, engine=s.engine)
 
 
 def _delta_sweep(s: Scale) -> SweepData:
@@ -141,7 +238,7 @@ def _delta_sweep(s: Scale) -> SweepData:
         for scheme in (Scheme(), Scheme(reference="best"))
         for cell in grid(conflict, "delta", s.delta, s.seeds, numbers=gentle, scheme=scheme)
     ]
-    return SweepData("sweep_delta", "coldtheory plot queues_delta --run", cells, _COLUMNS, engine=s.engine)
+    return SweepData("sweep_delta", _plot("sweep_delta"), cells, _COLUMNS, engine=s.engine)
 
 
 def _cells(

@@ -1,4 +1,16 @@
-"""Pictures on disk: PNG and PDF, the CSV behind them, a JSON with their origin, and the page that shows them."""
+"""Pictures on disk: PNG and PDF, the CSV behind them, a JSON with caption and origin, and the page that shows them.
+
+The JSON beside a picture:
+
+    format      "coldtheory-figure/2"; files of format 1, which have no caption, are read too
+    figure      the figure's id
+    title, sentence, label (of the paper, or "")
+    command     what draws the picture
+    runs        of a training figure: the command behind its runs and their profile; null for a theory figure
+    readings    per claim that is to be seen in the picture: claim, statement, answer, evidence
+    commit, seeds, csv_sha256, drawn_with, data
+                the origin: which data of which code and settings, by which versions
+"""
 
 from __future__ import annotations
 
@@ -6,24 +18,90 @@ import importlib.metadata
 import json
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import msgspec
+
+from ..claims import seen_in
 from ..ground.errors import ColdError, unknown_name
 from ..ground.files import write_atomically
-from .datasets import Stored
-from .registry import Figure
-from .table import Table, difference, digest, joined
+from .figure import Figure, Stored
+from .table import Table, Tell, counted, difference, digest, joined, quiet
 
 Format = Literal["png", "pdf"]
-FORMAT = "coldtheory-figure/1"
+FORMAT = "coldtheory-figure/2"
+_OLDER = ("coldtheory-figure/1",)
 #: a verdict on a trend in the words of a caption
 ANSWERS = {
     "holds": "Agrees",
     "false": "Does not agree",
     "not settled": "Not settled",
-    "not reproducible here": "Runs are missing",
+    "no runs here": "Runs are missing",
 }
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is said of a figure, and what the stored runs say to it."""
+
+    claim: str  #: its id, for `coldtheory check --only`
+    statement: str
+    answer: str
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Caption:
+    """What stands below a picture."""
+
+    title: str
+    sentence: str = ""
+    label: str = ""
+    command: str = ""
+    runs: dict[str, str | None] | None = None  #: of a training figure: "command" and "profile"
+    readings: tuple[Reading, ...] = ()
+
+
+def caption_of(figure: Figure) -> Caption:
+    """The caption as the code and the stored runs have it now."""
+    readings = (
+        Reading(
+            one.claim.id,
+            one.claim.statement.partition(" (Here on")[0],
+            ANSWERS.get(one.finding.verdict, one.finding.verdict.capitalize()),
+            one.finding.evidence,
+        )
+        for one in seen_in(figure.id)
+    )
+    runs = None if figure.kind == "theory" else {"command": figure.command, "profile": figure.profile}
+    drawn_by = f"coldtheory plot {figure.id}"
+    return Caption(figure.title, figure.sentence, figure.label, drawn_by, runs, tuple(readings))
+
+
+def read_caption(path: Path) -> Caption:
+    """The caption in the JSON beside a picture; of an older file, what it has of one."""
+    about = _read_about(path)
+    if about["format"] != FORMAT:
+        return Caption(path.stem, label=str(about.get("label", "")), command=f"coldtheory plot {path.stem}")
+    try:
+        return msgspec.convert(about, Caption)
+    except msgspec.ValidationError as error:
+        raise ColdError(f"{path} is damaged ({error}); draw the figure again") from None
+
+
+def _read_about(path: Path) -> dict[str, Any]:
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        raise ColdError(f"{path} is damaged (truncated or not JSON); draw the figure again") from None
+    found = about.get("format") if isinstance(about, dict) else None
+    if found not in (FORMAT, *_OLDER):
+        raise ColdError(f"{path} has format {found!r}, this version reads {FORMAT!r}; draw the figure again")
+    return dict(about)
 
 
 def check_formats(kinds: Iterable[str]) -> tuple[str, ...]:
@@ -60,15 +138,16 @@ def complaint(figure: Figure, results: Path) -> str:
 
 
 def write_figure(figure: Figure, results: Path, gallery: Path, formats: Sequence[str] = ("png", "pdf")) -> list[Path]:
-    """Draw one figure from stored data; the same data give the same bytes."""
-    from .draw.style import picture_bytes  # noqa: PLC0415  (matplotlib is slow to import)
+    """Draw one figure from stored data; with the same libraries the same data give the same bytes."""
+    from .style import picture_bytes  # noqa: PLC0415  (matplotlib is slow to import)
 
     stored = figure.load(results)
     tables = {name: one.table for name, one in stored.items()}
     picture = figure.picture(tables)
     text = joined(tables).to_csv()
+    about = _with_caption(figure, _origin(stored, text))
     contents: dict[str, str | bytes] = {kind: picture_bytes(picture, kind) for kind in check_formats(formats)}
-    contents |= {"csv": text, "json": json.dumps(_about(figure, stored, text), indent=1, ensure_ascii=False) + "\n"}
+    contents |= {"csv": text, "json": _as_text(about)}
     paths = []
     for suffix, content in contents.items():
         paths.append(gallery / f"{figure.id}.{suffix}")
@@ -76,14 +155,14 @@ def write_figure(figure: Figure, results: Path, gallery: Path, formats: Sequence
     return paths
 
 
-def _about(figure: Figure, stored: Mapping[str, Stored], csv: str) -> dict[str, Any]:
-    """The origin of a picture: whose data, of which seeds and settings, by which code and versions."""
+def _with_caption(figure: Figure, origin: Mapping[str, Any]) -> dict[str, Any]:
+    return {"format": FORMAT, "figure": figure.id, **asdict(caption_of(figure)), **origin}
+
+
+def _origin(stored: Mapping[str, Stored], csv: str) -> dict[str, Any]:
+    """Whose data a picture shows, of which seeds and settings, by which code and versions."""
     commits = {one["commit"] for data in stored.values() for one in data.origin if one.get("commit")}
     return {
-        "format": FORMAT,
-        "figure": figure.id,
-        "label": figure.label,
-        "command": figure.command,
         "commit": sorted(commits),
         "seeds": {name: seeds_of(data.config) for name, data in stored.items()},
         "csv_sha256": digest(csv),
@@ -92,6 +171,10 @@ def _about(figure: Figure, stored: Mapping[str, Stored], csv: str) -> dict[str, 
             name: {"key": one.key, "config": one.config, "provenance": one.origin} for name, one in stored.items()
         },
     }
+
+
+def _as_text(about: Mapping[str, Any]) -> str:
+    return json.dumps(about, indent=1, ensure_ascii=False) + "\n"
 
 
 def seeds_of(config: Mapping[str, Any]) -> list[int]:
@@ -103,53 +186,61 @@ def seeds_of(config: Mapping[str, Any]) -> list[int]:
 
 
 def write_readme(known: Iterable[Figure], gallery: Path) -> Path:
-    """A page with every figure that the folder holds."""
+    """A page with every figure that the folder holds, from the captions beside the pictures.
+
+    A JSON of an older format gets its caption first; what it says of the data stays.
+    """
     lines = [
         "# Figures",
         "",
         "Written by `coldtheory plot all`. Beside each picture lie its PDF, the CSV it was drawn from, and a JSON with",
-        "configuration, seeds, versions and commit. `coldtheory plot all --check` compares the data with the code.",
-        "Lines are means over seeds, bands go from the 10 % to the 90 % quantile.",
+        "caption, configuration, seeds, versions and commit. `coldtheory plot all --check` compares the data with the",
+        "code. Lines are means over seeds, bands go from the 10 % to the 90 % quantile.",
     ]
     for figure in known:
-        if not (gallery / f"{figure.id}.png").is_file():
+        path = gallery / f"{figure.id}.json"
+        if not (path.is_file() and path.with_suffix(".png").is_file()):
             continue
-        place = f" (`{figure.label}`)" if figure.label else ""
-        lines += ["", f"## {figure.title}{place}", "", figure.sentence, "", f"![{figure.title}]({figure.id}.png)", ""]
-        files = ", ".join(f"[{kind.upper()}]({figure.id}.{kind})" for kind in ("pdf", "csv", "json"))
-        lines += [f"{_made_by(figure)} · {files}", *_trends(figure)]
+        about = _read_about(path)
+        if about["format"] in _OLDER:
+            old = ("format", "figure", "label", "command")
+            origin = {name: value for name, value in about.items() if name not in old}
+            write_atomically(path, _as_text(_with_caption(figure, origin)))
+        lines += _section(figure.id, read_caption(path))
     path = gallery / "README.md"
     write_atomically(path, "\n".join(lines) + "\n")
     return path
 
 
-def _made_by(figure: Figure) -> str:
-    """The command behind a picture. A training figure without a profile takes whatever runs are stored."""
-    if figure.kind == "theory":
-        return f"`{figure.command}`"
-    whose = "from the runs of" if figure.profile else "from the runs that its JSON names; at the paper's size:"
-    return f"`coldtheory plot {figure.id}` {whose} `{figure.command}`"
-
-
-def _trends(figure: Figure) -> list[str]:
-    """What the paper says of a training figure, and what the stored runs say to it."""
-    if figure.kind == "theory":
-        return []
-    from paper_checks.trends import found_in  # noqa: PLC0415  (the door to the claims)
-
-    lines = [
-        f"- The paper: {outcome.claim.statement.partition(' (Here on')[0]} **{ANSWERS[outcome.finding.verdict]}**: "
-        f"{outcome.finding.evidence}. "
-        f"`coldtheory check --only {outcome.claim.id}`"
-        for outcome in found_in(figure.id)
+def _section(name: str, caption: Caption) -> list[str]:
+    """One figure as Markdown."""
+    place = f" (`{caption.label}`)" if caption.label else ""
+    files = ", ".join(f"[{kind.upper()}]({name}.{kind})" for kind in ("pdf", "csv", "json"))
+    readings = [
+        f"- The paper: {one.statement} **{one.answer}**: {one.evidence}. `coldtheory check --only {one.claim}`"
+        for one in caption.readings
     ]
-    return ["", *lines] if lines else []
+    return [
+        "", f"## {caption.title}{place}", "", caption.sentence, "", f"![{caption.title}]({name}.png)", "",
+        f"{_made_by(caption)} · {files}", *([""] * bool(readings)), *readings,
+    ]  # fmt: skip
 
 
-def check(known: Iterable[Figure], gallery: Path, *, recompute: bool = True) -> dict[str, str | None]:
+def _made_by(caption: Caption) -> str:
+    """The commands behind a picture. A training figure without a profile takes whatever runs are stored."""
+    if caption.runs is None:
+        return f"`{caption.command}`"
+    own = caption.runs.get("profile") is not None
+    whose = "from the runs of" if own else "from the runs that its JSON names; at the paper's size:"
+    return f"`{caption.command}` {whose} `{caption.runs.get('command')}`"
+
+
+def check(
+    known: Iterable[Figure], gallery: Path, tell: Tell = quiet, *, recompute: bool = True
+) -> dict[str, str | None]:
     """For each picture of the folder, why its data no longer matches the code; None if it does.
 
-    First what is cheap: files, digest and keys. Then, with `recompute`, the numbers themselves, once a dataset.
+    First what is cheap: files, digest and keys. Then, with `recompute`, the numbers themselves, each dataset once.
     """
     found: dict[str, str | None] = {}
     candidates = [figure for figure in known if figure.kind == "theory" or (gallery / f"{figure.id}.json").is_file()]
@@ -157,9 +248,9 @@ def check(known: Iterable[Figure], gallery: Path, *, recompute: bool = True) -> 
         found[figure.id] = _check_files(figure, gallery)
     if recompute:
         with tempfile.TemporaryDirectory() as scratch:
-            for figure in candidates:
-                if found[figure.id] is None and figure.kind == "theory":
-                    found[figure.id] = _check_numbers(figure, gallery, Path(scratch))
+            whole = [figure for figure in candidates if found[figure.id] is None and figure.kind == "theory"]
+            for figure in counted(whole, tell):
+                found[figure.id] = _check_numbers(figure, gallery, Path(scratch))
     return found
 
 
@@ -169,10 +260,10 @@ def _check_files(figure: Figure, gallery: Path) -> str | None:
     if absent:
         return f"not drawn: no {', '.join(absent)}"
     try:
-        about: dict[str, Any] = json.loads(about_path.read_text())
+        about = _read_about(about_path)
         keys = {name: entry["key"] for name, entry in about["data"].items()}
         recorded = about["csv_sha256"]
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError, AttributeError):
+    except (ColdError, KeyError, TypeError, AttributeError):
         return f"{about_path.name} cannot be read"
     if digest(table_path.read_bytes()) != recorded:
         return f"{table_path.name} was changed since it was drawn"
@@ -186,7 +277,7 @@ def _check_files(figure: Figure, gallery: Path) -> str | None:
 
 def _check_numbers(figure: Figure, gallery: Path, scratch: Path) -> str | None:
     for data in figure.data:
-        data.make(scratch)
+        data.make(scratch, quiet)
     fresh = joined({name: one.table for name, one in figure.load(scratch).items()})
     try:
         old = Table.from_csv((gallery / f"{figure.id}.csv").read_text())

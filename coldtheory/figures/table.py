@@ -6,13 +6,16 @@ import csv
 import hashlib
 import io
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..ground.errors import ColdError
+
+Tell = Callable[[int, int], None]  #: is told how many parts of how many are done
+Part = TypeVar("Part")
 
 _DIGITS = 8  # a picture shows three; eight let a recomputation be compared
 
@@ -80,6 +83,18 @@ class Table:
         return xs, table
 
 
+def quiet(_done: int, _total: int) -> None:
+    """For those who do not want to be told."""
+
+
+def counted(parts: Sequence[Part], tell: Tell) -> Iterator[Part]:
+    """The parts of a computation one after the other, while `tell` hears how many of them are done."""
+    for done, part in enumerate(parts):
+        tell(done, len(parts))
+        yield part
+    tell(len(parts), len(parts))
+
+
 def joined(tables: Mapping[str, Table]) -> Table:
     """Several tables as one: a column `data` says which, columns that a table lacks stay empty."""
     if len(tables) == 1:
@@ -121,6 +136,12 @@ def difference(old: Table, new: Table, rtol: float = 1e-6) -> str | None:
             at = int(np.flatnonzero(changed)[0])
             return f"{name} in row {at + 1} was {_text(left[at])}, is {_text(right[at])}"
     return None
+
+
+def mean_and_quantiles(values: np.ndarray) -> dict[str, float]:
+    """What a line and its band show of several seeds: the mean, and the 10 % and 90 % quantiles."""
+    low, high = np.quantile(values, 0.1), np.quantile(values, 0.9)
+    return {"mean": float(values.mean()), "low": float(low), "high": float(high)}
 
 
 def digest(text: str | bytes) -> str:

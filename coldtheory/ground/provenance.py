@@ -10,8 +10,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-_CODE = ("coldtheory", "cold", "paper_checks")  # rows and pictures are no code
-_PACKAGES = ("cold-continual", "numpy", "scipy")
+PACKAGES = ("coldtheory", "cold", "paper_checks")  #: the code; rows and pictures are none
+_VERSIONS = ("cold-continual", "numpy", "scipy")
 
 
 def provenance() -> dict[str, Any]:
@@ -19,7 +19,7 @@ def provenance() -> dict[str, Any]:
     return {
         **_code(),
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in _PACKAGES},
+        "packages": {name: _version(name) for name in _VERSIONS},
         "machine": f"{platform.system()} {platform.machine()}",
         "time": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
     }
@@ -42,7 +42,7 @@ def _code() -> dict[str, Any]:
 
     try:
         git("ls-files", "--error-unmatch", str(here.relative_to(root)))
-        return {"commit": git("rev-parse", "HEAD"), "changed": bool(git("status", "--porcelain", "--", *_CODE))}
+        return {"commit": git("rev-parse", "HEAD"), "changed": bool(git("status", "--porcelain", "--", *PACKAGES))}
     except (OSError, subprocess.SubprocessError):
         return {"commit": None, "changed": None}
 

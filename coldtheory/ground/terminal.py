@@ -30,7 +30,7 @@ def plain_table(*columns: str, gap: int = 1, **settings: Any) -> Table:
 
 
 class Bar:
-    """A bar on stderr with the time left; entering it gives a function of (done, total).
+    """A bar on stderr with the time left, where stderr is a terminal; entering it gives a function of (done, total).
 
     >>> with Bar("sweep") as tell:
     ...     tell(1, 2)
@@ -38,7 +38,10 @@ class Bar:
 
     def __init__(self, title: str) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+        console = Console(stderr=True)
+        self._bar = Progress(
+            *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
+        )
         self._task = self._bar.add_task(title, total=None)
 
     def __enter__(self) -> Callable[[int, int], None]:

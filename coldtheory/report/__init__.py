@@ -1,7 +1,7 @@
 """One self-contained HTML page: verdicts, figures, and the method to play with.
 
 >>> from pathlib import Path
->>> page = build_report(Outcomes((), None, None), results=Path("results"), figures=None)
+>>> page = build_report(Outcomes((), None), results=Path("results"), figures=None)
 >>> page.startswith("<!doctype html>")
 True
 """

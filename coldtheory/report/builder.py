@@ -40,11 +40,11 @@ _COMMANDS = (
     ("coldtheory check --explain thm3", "one statement with its proof, in the terminal"),
     ("coldtheory sweep-V --regime all", "the runs behind the theory figures; stored in results/"),
     ("coldtheory simulate --regime high --V 200", "one run; the explorer prints the command of its own"),
-    ("coldtheory plot all", "draws the figures from stored results"),
+    ("coldtheory plot all", "draws the figures, and computes what they need first"),
     ("coldtheory report --check", "checks every claim and writes this page"),
     ("coldtheory serve", "opens it on this machine only"),
 )
-_NO_FIGURES = "<p>No pictures yet; <code>coldtheory plot all --run</code> draws them.</p>"
+_NO_FIGURES = "<p>No pictures yet; <code>coldtheory plot all</code> draws them.</p>"
 _RESULT_KEYS = ("regime", "T", "d", "V", "eta", "delta", "steps", "reference", "weights", "solver")
 
 
@@ -129,12 +129,17 @@ def _found(outcomes: Outcomes) -> str:
 
 
 def _checked(outcomes: Outcomes) -> str:
-    """When and by what the verdicts were found, and a warning where that is not the code that wrote the page."""
+    """When and by what the verdicts were found, and a warning if some are not what a check would find now."""
     notes = []
-    if outcomes.current is False:
-        notes.append("The code has changed since; <code>coldtheory report --check</code> finds them again.")
-    if outcomes.current is None and outcomes.rows:
-        notes.append("Their file does not tell whether the code has changed since.")
+    if outcomes.stale:
+        first = ", ".join(f"<code>{escape(name)}</code>" for name in list(outcomes.stale)[:3])
+        more = ", …" if len(outcomes.stale) > 3 else ""
+        notes.append(
+            f"What {len(outcomes.stale)} of them depend on has changed since ({first}{more}); "
+            "<code>coldtheory check --stale</code> finds them again."
+        )
+    if outcomes.unknown:
+        notes.append("Their file does not tell whether what they depend on has changed since.")
     if outcomes.missing:
         notes.append(f"{len(outcomes.missing)} claims of this version are not among them.")
     warning = f'<p class="warning">{" ".join(notes)}</p>' if notes else ""

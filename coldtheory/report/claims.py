@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from ..claims import NO_RUNS, VERDICTS
 from .mathml import paragraphs, scrolled, typeset
 from .outcomes import FAILED, FROM_CLAIM, NEEDED, Row
 
-_ORDER = ("holds", "holds with correction", "false", "not settled", "not applicable", "not reproducible here", FAILED)
+_ORDER = (*VERDICTS, FAILED)
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -45,7 +46,7 @@ def section_options(rows: Sequence[Row]) -> str:
 
 
 def verdict_table(rows: Sequence[Row], latex: Mapping[str, tuple[str, str]]) -> str:
-    """One table row a claim: its verdict and margin, and the statement with its explanation folded below it.
+    """One table row per claim: its verdict and margin, and the statement with its explanation folded below it.
 
     `latex` gives, by the paper's label, the id and the formula of the statement that has it.
     """
@@ -72,7 +73,8 @@ def short(value: object) -> str:
 
 def _row(row: Row, statement: tuple[str, str] | None) -> str:
     recorded, verdict = row.get("recorded"), row["verdict"]
-    was = f'<small class="was">recorded: {escape(str(recorded))}</small>' if recorded and recorded != verdict else ""
+    tone = "faint" if verdict == NO_RUNS else "was"  # absent runs are no change
+    was = f'<small class="{tone}">recorded: {escape(str(recorded))}</small>' if recorded not in (None, verdict) else ""
     exact = "" if row.get("margin") is None else f' title="{escape(str(row["margin"]))}"'
     words = " ".join(str(row.get(key) or "") for key in (*NEEDED, *FROM_CLAIM))
     return (
@@ -83,8 +85,17 @@ def _row(row: Row, statement: tuple[str, str] | None) -> str:
         f'<td class="number"{exact}>{short(row.get("margin"))}</td>'
         f"<td><details><summary>{typeset(row['statement'] or row['id'])}</summary>"
         f'<div class="explain">{_explanation(row, statement)}</div></details>'
-        f'<p class="evidence"><b>Found:</b> {typeset(row["evidence"])}</p></td></tr>'
+        f'<p class="evidence"><b>Found:</b> {_evidence(row)}</p></td></tr>'
     )
+
+
+def _evidence(row: Row) -> str:
+    """What was found; the command that makes absent runs stands as code."""
+    data = row.get("data")
+    command = str(data.get("command", "")) if row["verdict"] == NO_RUNS and isinstance(data, dict) else ""
+    if not command or not row["evidence"].endswith(command):
+        return typeset(row["evidence"])
+    return f"{typeset(row['evidence'].removesuffix(command))}<code>{escape(command)}</code>"
 
 
 def _explanation(row: Row, statement: tuple[str, str] | None) -> str:

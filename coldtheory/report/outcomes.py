@@ -1,30 +1,46 @@
-"""The verdicts behind the page: checked now, or read from a file that says when and by which code they were found.
+"""The verdicts behind the page: checked now, or read from a file that says what each of them depends on.
 
 Checking all claims takes longer than writing the page, so the two are separate steps: outcomes are stored, and
-the page is written from what is stored.
+the page is written from what is stored. The file is JSON:
+
+    format      "coldtheory-outcomes/2"
+    provenance  commit, versions and time of the last check, as `coldtheory.ground.provenance` gives them
+    outcomes    a list; per claim what `coldtheory check --json` prints, its explanation, and
+                depends_on: digests by name. "code MODULE" is a module with all that it imports (the claim's own, and
+                one per statement that the check evaluated), "run ID" a row that it read or looked for.
+
+A stored verdict is stale if one of these digests is another one now. Files of format 1, and the plain list that
+`coldtheory check --json` prints, do not say what a verdict depends on; they are read, too.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..bounds import STATEMENTS
+from ..claims import Claim, RunSource, all_claims, run_claim
+from ..ground.code import Code
+from ..ground.dependencies import ABSENT
 from ..ground.errors import ColdError
 from ..ground.files import write_atomically
-from ..ground.provenance import provenance
+from ..ground.provenance import PACKAGES, provenance
 
 Row = dict[str, Any]
 
-FORMAT = "coldtheory-outcomes/1"
+FORMAT = "coldtheory-outcomes/2"
+_OLDER = ("coldtheory-outcomes/1",)
 FAILED = "check failed"
 NEEDED = ("id", "verdict", "evidence")
 FROM_CLAIM = ("label", "section", "statement", "explain")
-_NO_VERDICT = ("report", "cli")  # parts of coldtheory that no check runs
+#: parts of the packages that show results and make none
+_SHOWING = (
+    "coldtheory.cli", "coldtheory.report", "coldtheory.figures.draw", "coldtheory.claims.text",
+    "coldtheory.claims.known", "cold.cli",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,13 +49,19 @@ class Outcomes:
 
     rows: tuple[Row, ...]
     origin: dict[str, Any] | None  #: provenance at the time of checking; None if the file does not say
-    code: str | None  #: `code_digest` at that time; None likewise
     missing: tuple[str, ...] = ()  #: claims of this version that are not among the rows
+    stale: Mapping[str, str] = field(default_factory=dict)  #: claim -> what has changed since its verdict was found
+    unknown: tuple[str, ...] = ()  #: claims of which the file does not say what their verdicts depend on
 
     @property
     def current(self) -> bool | None:
-        """Whether the code is still the same; None if the file does not say."""
-        return None if self.code is None else self.code == code_digest()
+        """Whether every verdict is what a check would find now; None if the file does not say."""
+        return False if self.stale else None if self.unknown else True
+
+    @property
+    def to_check(self) -> tuple[str, ...]:
+        """Claims whose verdict has to be found again to make all of them current."""
+        return tuple(dict.fromkeys((*self.stale, *self.unknown, *self.missing)))
 
 
 def place(results: Path) -> Path:
@@ -47,32 +69,55 @@ def place(results: Path) -> Path:
     return results / "checks" / "outcomes.json"
 
 
-def run_checks(progress: Callable[[int, int], None] | None = None) -> Outcomes:
-    """Every claim of the paper, checked now. A check that breaks becomes a row that says so."""
-    from paper_checks.base import all_claims, run_claim  # noqa: PLC0415 - imports every check
-
-    origin, code = provenance(), code_digest()  # now: the files may change while the checks run
+def run_checks(
+    claims: Sequence[Claim] | None = None,
+    runs: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Outcomes:
+    """Claims, all of them by default, checked now. A check that breaks becomes a row that says so."""
+    wanted = all_claims() if claims is None else claims
+    origin, code = provenance(), code_of(wanted)  # now: the files may change while the checks run
     rows = []
-    claims = all_claims()
-    for done, claim in enumerate(claims):
+    for done, claim in enumerate(wanted):
         if progress is not None:
-            progress(done, len(claims))
-        try:
-            row = run_claim(claim).as_json()
-        except Exception as error:
-            row = {name: getattr(claim, name) for name in ("id", "label", "section", "statement", "recorded")}
-            row |= {"verdict": FAILED, "margin": None, "evidence": f"{type(error).__name__}: {error}", "changed": True}
-        rows.append({"explain": claim.explain, **row})
-    return Outcomes(tuple(rows), origin, code)
+            progress(done, len(wanted))
+        rows.append(_checked(claim, runs, code))
+    return Outcomes(tuple(rows), origin)
+
+
+def _checked(claim: Claim, runs: Path | None, code: Code) -> Row:
+    notes: dict[str, str] = {f"code {claim.module}": ""}
+    try:
+        checked = run_claim(claim, runs)
+        row = checked.as_json()
+        notes |= checked.notes
+    except Exception as error:
+        row = {name: getattr(claim, name) for name in ("id", "label", "section", "statement", "recorded")}
+        why = f"{type(error).__name__}: {error}".replace("\n", " ")
+        row |= {"verdict": FAILED, "margin": None, "evidence": why, "changed": True, "data": {}, "seconds": 0.0}
+    digests = {name: digest or code.digest(name.removeprefix("code ")) for name, digest in sorted(notes.items())}
+    return {"explain": claim.explain, **row, "depends_on": digests}
+
+
+def code_of(claims: Iterable[Claim]) -> Code:
+    """The code on which the verdicts of claims can depend, as it is now; a statement counts where it is evaluated."""
+    statements = {form.__module__ for statement in STATEMENTS.values() for form in statement.forms.values()}
+    packages = dict.fromkeys((*PACKAGES, *(claim.module.partition(".")[0] for claim in claims)))
+    return Code(packages, leave_out=_SHOWING, apart=statements)
+
+
+def as_json(row: Row) -> Row:
+    """A row as `coldtheory check --json` prints it."""
+    return {name: value for name, value in row.items() if name not in ("explain", "depends_on")}
 
 
 def store_outcomes(outcomes: Outcomes, path: Path) -> None:
-    content = {"format": FORMAT, "provenance": outcomes.origin, "code": outcomes.code, "outcomes": outcomes.rows}
+    content = {"format": FORMAT, "provenance": outcomes.origin, "outcomes": outcomes.rows}
     write_atomically(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
-def read_outcomes(path: Path) -> Outcomes:
-    """Outcomes from `store_outcomes`, or the plain list that 'coldtheory check --json' prints."""
+def read_outcomes(path: Path, runs: Path | None = None) -> Outcomes:
+    """Stored outcomes, and which of them are stale with the code and the runs that are here now."""
     remedy = "make it anew with 'coldtheory report --check'"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -80,42 +125,64 @@ def read_outcomes(path: Path) -> Outcomes:
         raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
     except ValueError:
         raise ColdError(f"{path} is damaged (truncated or not JSON); {remedy}") from None
-    origin, code = None, None
+    origin = None
     if isinstance(content, dict):
-        if content.get("format") != FORMAT:
+        if content.get("format") not in (FORMAT, *_OLDER):
             raise ColdError(f"{path} has format {content.get('format')!r}, this version reads {FORMAT!r}; {remedy}")
-        origin, code, content = content.get("provenance"), content.get("code"), content.get("outcomes")
+        origin, content = content.get("provenance"), content.get("outcomes")
     if not isinstance(content, list) or not content or not all(isinstance(row, dict) for row in content):
         raise ColdError(f"{path} holds no list of outcomes; {remedy}")
     for row in content:
         absent = [key for key in NEEDED if not isinstance(row.get(key), str)]
         if absent:
             raise ColdError(f"an outcome in {path} has no {absent[0]!r}; {remedy}")
+        used = row.get("depends_on", {})
+        if not isinstance(used, dict) or not all(isinstance(digest, str) for digest in used.values()):
+            raise ColdError(f"an outcome in {path} does not say what it depends on; {remedy}")
     if not (origin is None or (isinstance(origin, dict) and {"commit", "changed", "time"} <= origin.keys())):
         raise ColdError(f"{path} does not say where its outcomes come from; {remedy}")
-    return _completed(content, origin, None if code is None else str(code))
+    return _completed(content, origin, runs)
 
 
-@lru_cache(maxsize=1)
-def code_digest() -> str:
-    """A digest of all code and data files that a verdict can depend on."""
-    import paper_checks  # noqa: PLC0415 - it imports coldtheory
-
-    digest = hashlib.sha256()
-    for root in (Path(__file__).parents[1], Path(paper_checks.__file__).parent):
-        files = [path for path in root.rglob("*") if path.suffix in (".py", ".toml")]
-        for path in sorted(files):
-            inside = path.relative_to(root).parts
-            if inside[0] not in _NO_VERDICT:
-                digest.update("/".join((root.name, *inside)).encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
-
-
-def _completed(rows: list[Row], origin: dict[str, Any] | None, code: str | None) -> Outcomes:
+def _completed(rows: list[Row], origin: dict[str, Any] | None, runs: Path | None) -> Outcomes:
     """What stored outcomes leave out (the explanation, at least) the claims of this version give by id."""
-    from paper_checks.base import all_claims  # noqa: PLC0415 - imports every check
-
     known = {claim.id: claim for claim in all_claims()}
     full = [{key: str(getattr(known.get(row["id"]), key, "")) for key in FROM_CLAIM} | row for row in rows]
-    missing = known.keys() - {row["id"] for row in rows}
-    return Outcomes(tuple(full), origin, code, tuple(name for name in known if name in missing))
+    told = {row["id"] for row in rows}
+    return Outcomes(
+        tuple(full),
+        origin,
+        missing=tuple(name for name in known if name not in told),
+        stale=_stale(rows, known, runs),
+        unknown=tuple(row["id"] for row in rows if "depends_on" not in row),
+    )
+
+
+def _stale(rows: Iterable[Row], known: Mapping[str, Claim], runs: Path | None) -> dict[str, str]:
+    """By claim, the first thing that has changed since its verdict was found."""
+    code = code_of(known.values())
+    stored: dict[RunSource, Mapping[str, str]] = {}
+
+    def digest_now(used: str, claim: Claim) -> str:
+        kind, _, name = used.partition(" ")
+        if kind == "code":
+            return code.digest(name)
+        if kind != "run" or claim.runs is None:
+            return ""  # a check of another version
+        if claim.runs not in stored:
+            stored[claim.runs] = claim.runs.digests(claim.runs.folder() if runs is None else runs)
+        return stored[claim.runs].get(name, ABSENT)
+
+    found = {}
+    for row in rows:
+        claim = known.get(row["id"])
+        if claim is None:
+            found[row["id"]] = "the claim is gone"
+        elif row["verdict"] == FAILED:
+            found[row["id"]] = "the check failed"
+        else:
+            used = row.get("depends_on", {}).items()
+            first = next((name for name, digest in used if digest_now(name, claim) != digest), None)
+            if first is not None:
+                found[row["id"]] = first
+    return found

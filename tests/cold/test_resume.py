@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from cold.checkpoint import checkpoints, load_latest, read_checkpoint, save_checkpoint
-from cold.results import read_result
+from cold.runs import read_result
 from cold.trainer import Stopped, Trainer
 from coldtheory.ground.errors import ColdError
 from tests.cold.tiny_runs import killed_config, run_cold, run_killed_config, same_results, tiny
@@ -38,6 +38,7 @@ def same_weights(left: Path, right: Path) -> None:
 # ---------------------------------------------------------------------------------------------- in one process
 
 
+@pytest.mark.torch_kernels
 @pytest.mark.parametrize("changes", [
     {"method": "cold"}, {"method": "cold", "queue_update": "epoch"}, {"method": "cold-oracle"}, {"method": "er"},
     {"method": "cold-oracle", "oracle": "streaming", "replay": "mixed"}, {"method": "finetune", "optimizer": "sgdm"},

@@ -6,7 +6,7 @@ import numpy as np
 
 from cold.compare import grouped, partings
 from cold.config import RunConfig
-from cold.results import Result
+from cold.runs import Result
 
 
 def result(method: str, queues: np.ndarray | None = None, compared: np.ndarray | None = None, **settings) -> Result:
@@ -14,7 +14,7 @@ def result(method: str, queues: np.ndarray | None = None, compared: np.ndarray |
     named = {"queues": queues, "compared_with": compared}
     arrays = {name: value for name, value in named.items() if value is not None}
     numbers = {"acc": 1.0, "forgetting": 0.0}
-    return Result(config.run_id, config.as_dict(), numbers, {}, {}, {}, arrays)
+    return Result(run_id=config.run_id, config=config.as_dict(), metrics=numbers, arrays=arrays)
 
 
 def test_a_setting_that_a_method_does_not_use_neither_splits_nor_labels_its_runs():

@@ -13,7 +13,7 @@ from torch import nn
 from cold.config import make_config
 from cold.data import from_tensors
 from cold.methods import all_methods
-from cold.results import read_result
+from cold.runs import read_result
 from cold.trainer import Trainer
 from coldtheory.ground.errors import ColdError
 from tests.cold.tiny_runs import TINY, same_results, tiny

@@ -10,7 +10,7 @@ import numpy as np
 
 from cold.cli.app import app
 from cold.config import RunConfig, make_config
-from cold.results import Result
+from cold.runs import Result
 from cold.trainer import Trainer
 
 TINY: dict[str, Any] = {

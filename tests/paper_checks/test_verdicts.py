@@ -7,16 +7,22 @@ import json
 import pytest
 
 from coldtheory.bounds import STATEMENTS, evaluate
-from paper_checks import _evidence, base
+from coldtheory.claims import all_claims, run_claim
+from paper_checks import _evidence
+from tests.paper_checks.claims_page import check_on_the_page
+
+pytestmark = pytest.mark.kernels
 
 # The claims on tables and text have tests of their own, which also change the data under them.
-CLAIMS = [c for c in base.all_claims() if not c.check.__module__.split(".")[-1].startswith(("tables_", "text_"))]
+OTHERS = ("paper_checks.tables_", "paper_checks.text_")
+CLAIMS = [c for c in all_claims() if c.module.startswith("paper_checks.") and not c.module.startswith(OTHERS)]
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.id)
 def test_recorded_verdict_is_found_again(claim):
-    outcome = base.run_claim(claim)
+    outcome = run_claim(claim)
     assert not outcome.changed, outcome.finding.evidence
+    check_on_the_page(outcome.as_json())
     row = json.loads(json.dumps(outcome.as_json(), allow_nan=False))
     assert row["id"] == claim.id
     assert ":" in claim.label
@@ -37,7 +43,7 @@ def test_every_statement_of_the_paper_is_claimed():
 
 
 def test_ids_are_unique_and_ordered_as_the_paper():
-    ids = [c.id for c in base.all_claims()]
+    ids = [c.id for c in all_claims()]
     assert len(ids) == len(set(ids))
     assert ids.index("lemma1") < ids.index("thm1") < ids.index("thm3") < ids.index("cor1") < ids.index("gap")
     assert (

@@ -16,7 +16,7 @@ from cold.diagnostics.facts import verdicts
 from cold.diagnostics.measures import Setting
 from cold.dpp import COLD
 from cold.models.networks import HeadedModel
-from cold.results import read_result
+from cold.runs import read_result
 from cold.trainer import Stopped, Trainer
 from coldtheory.bounds import evaluate
 from coldtheory.measures import loss_variation_terms, rho_minus

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cold.config import RunConfig, make_config
-from cold.results import read_result
+from cold.runs import read_result
 
 TINY: dict[str, Any] = {
     "dataset": "synthetic", "tasks": 2, "limit_train": 40, "limit_test": 20, "epochs": 1, "batch_size": 20,

@@ -12,13 +12,11 @@ import sys
 import pytest
 
 from cold.checkpoint import checkpoints
-from cold.grid import Engine, failures, fill, index
-from cold.grid.gpus import _held, take_gpu
-from cold.grid.index import ERROR
-from cold.grid.on_loky import LOST
-from cold.grid.worker import BEGUN
-from cold.lock import only_writer
-from cold.results import MODEL, RESULT
+from cold.grid import Engine, failures, fill
+from cold.grid.cells import ERROR
+from cold.grid.engines import LOST
+from cold.grid.worker import BEGUN, _held, take_gpu
+from cold.runs import MODEL, RESULT, find_runs, only_writer
 from coldtheory.ground.errors import ColdError
 from tests.cold.grid.grid_cells import cells, rows, troubled
 
@@ -35,7 +33,7 @@ def test_each_cell_once_and_what_is_finished_is_reused(tmp_path):
     assert [event.state for event in events] == ["reused", "reused", "done"]
     assert (events[-1].done, events[-1].total) == (3, 3)
     assert [folder.parent.name for folder in report.folders.values()] == ["a", "a", "b"]
-    assert index(tmp_path) == report.folders
+    assert {run_id: run.folder for run_id, run in find_runs(tmp_path).items()} == report.folders
     assert (tmp_path / "b" / report.done[0] / MODEL).is_file()
 
 
@@ -50,7 +48,7 @@ def test_damaged_results_are_made_anew(tmp_path):
     path = tmp_path / run_id / RESULT
     good = rows([path.parent])
     path.write_text(path.read_text()[:-20])
-    assert index(tmp_path) == {}
+    assert not find_runs(tmp_path)
     assert fill(cells(0), tmp_path, engine=SERIAL).done == (run_id,)
     assert rows([path.parent]) == good
 

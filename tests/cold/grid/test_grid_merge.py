@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from cold.grid import Engine, fill, merge
-from cold.results import ARRAYS, RESULT
+from cold.grid import Engine, fill
+from cold.runs import ARRAYS, RESULT, merge
 from coldtheory.ground.errors import ColdError
 from tests.cold.grid.grid_cells import cells, rows
 

@@ -9,19 +9,18 @@ import pytest
 from matplotlib.text import Text
 
 from cold.plots.data import TrainingData
-from cold.plots.draw import draw_study
-from cold.plots.select import lines_of
-from cold.plots.store import ARRAYS, RESULT, read_run, read_runs
-from cold.plots.studies import STUDIES, Panel
+from cold.plots.draw import draw_training
+from cold.plots.paper_figures import PAPER_FIGURES, Panel
+from cold.plots.select import curves_of
+from cold.runs import ARRAYS, RESULT, find_runs, read_result
 from cold.studies import planned, studies
-from coldtheory.figures import registry
-from coldtheory.figures.draw import style
+from coldtheory.figures import Wanted, registry, style
 from coldtheory.paper import paper
 from tests.coldtheory.figures.looks import legends_over_data, outside, smallest_type, unlabelled
 from tests.coldtheory.figures.made_up import write_run, write_study
 from tests.coldtheory.without_torch import run_without_torch
 
-BY_ID = {study.id: study for study in STUDIES}
+BY_ID = {figure.id: figure for figure in PAPER_FIGURES}
 
 
 def texts(figure, gid):
@@ -31,7 +30,7 @@ def texts(figure, gid):
 def draw(folder, id_, **options):
     data = TrainingData(BY_ID[id_], **options)
     with style.styled():
-        figure = draw_study({data.name: data.load(folder).table})
+        figure = draw_training({data.name: data.load(folder).table})
         style.settle(figure)
     return figure
 
@@ -114,7 +113,7 @@ def test_accuracy_and_forgetting_over_tasks_by_hand(tmp_path):
     matrix = np.array([[0.9, 0.2, 0.1], [0.6, 0.8, 0.3], [0.7, 0.5, 1.0]])
     place = write_run(tmp_path, dataset="pmnist", tasks=3)
     np.savez(place / ARRAYS, accuracy=matrix)
-    run = read_run(place)
+    run = read_result(place)
     np.testing.assert_allclose(run.over_tasks("acc"), [90.0, 70.0, 100 * 2.2 / 3])
     np.testing.assert_allclose(run.over_tasks("forgetting"), [np.nan, 0.3, (0.2 + 0.3) / 2])
     assert run.array("queues") is None
@@ -129,13 +128,14 @@ def test_runs_with_other_settings_are_not_mixed(tmp_path):
     write_run(tmp_path, dataset="split-cifar100", V=10, seed=2, profile="paper")  # another profile
     write_run(tmp_path, dataset="split-cifar100", V=10, seed=2, iid=True)  # another dataset
     write_run(tmp_path, dataset="split-cifar10", V=10, seed=2)
-    runs, problems = read_runs(tmp_path)
-    assert problems == ()
-    (line,) = lines_of(panel, runs)
+    found = find_runs(tmp_path)
+    assert found.problems == ()
+    runs = list(found.values())
+    (line,) = curves_of(panel, runs)
     assert [(run.config["V"], run.config["seed"]) for run in line.runs] == [
         (V, s) for V in (1, 10, 100) for s in (0, 1)
     ]
-    (line,) = lines_of(panel, runs, profile="paper")
+    (line,) = curves_of(panel, runs, profile="paper")
     assert [run.config["profile"] for run in line.runs] == ["paper"]
 
 
@@ -144,8 +144,8 @@ def test_compared_methods_share_their_terms(tmp_path):
     for method, lr in (("finetune", 0.1), ("er", 0.2), ("cold", 0.3)):  # their own learning rates are fine
         write_run(tmp_path, dataset="pmnist", method=method, lr=lr)
     write_run(tmp_path, dataset="pmnist", method="cold", epochs=50, lr=0.3)  # ten times the epochs are not
-    runs, _ = read_runs(tmp_path)
-    lines = lines_of(panel, runs)
+    runs = list(find_runs(tmp_path).values())
+    lines = curves_of(panel, runs)
     assert [line.method for line in lines] == ["finetune", "er", "cold"]
     assert {run.config["epochs"] for line in lines for run in line.runs} == {5}
 
@@ -156,8 +156,8 @@ def test_the_newest_of_equal_runs_counts(tmp_path):
         content = json.loads((place / RESULT).read_text())
         content["provenance"]["time"] = time
         (place / RESULT).write_text(json.dumps(content))
-    (line,) = lines_of(BY_ID["varying_V"].panels[1], read_runs(tmp_path)[0])
-    assert [run.id for run in line.runs] == ["new"]
+    (line,) = curves_of(BY_ID["varying_V"].panels[1], list(find_runs(tmp_path).values()))
+    assert [run.run_id for run in line.runs] == ["new"]
 
 
 def test_gap_is_paired_by_seed(tmp_path):
@@ -240,7 +240,7 @@ def test_among_runs_with_a_setting_changed_the_plain_ones_are_compared(tmp_path)
             write_run(tmp_path, dataset="pmnist", method="cold", seed=seed, delta=delta)
     panel = Panel("tasks", "pmnist", ("er", "cold"), "method", ())
     for _ in range(2):
-        er, cold = lines_of(panel, read_runs(tmp_path)[0])
+        er, cold = curves_of(panel, list(find_runs(tmp_path).values()))
         assert {(run.config["V"], run.config["delta"]) for run in cold.runs} == {(100, 0.5)}
         assert len(er.runs) == len(cold.runs) == 2
         write_run(tmp_path, dataset="pmnist", method="cold", seed=0, V=1, lr=0.5)  # one more, of another kind
@@ -255,7 +255,8 @@ def test_runs_on_all_images_come_before_more_runs_on_some(tmp_path):
     write_run(tmp_path, dataset="pmnist", method="er", limit_train=100)
 
     def drawn():
-        return [[run.config["limit_train"] for run in line.runs] for line in lines_of(panel, read_runs(tmp_path)[0])]
+        runs = list(find_runs(tmp_path).values())
+        return [[run.config["limit_train"] for run in line.runs] for line in curves_of(panel, runs)]
 
     assert drawn() == [[100], [100] * 3]
     write_run(tmp_path, dataset="pmnist", method="er", limit_train=None)
@@ -266,23 +267,23 @@ def test_lines_over_tasks_are_those_of_the_panel_where_they_are_stored(tmp_path)
     for epochs in (1, 2, 5, 20):
         for method in ("cold", "cold-oracle"):
             write_run(tmp_path, dataset="split-cifar10", method=method, epochs=epochs)
-    runs, _ = read_runs(tmp_path)
+    runs = list(find_runs(tmp_path).values())
     panel = BY_ID["online_batch_c10"].panels[0]
-    assert {run.config["epochs"] for line in lines_of(panel, runs) for run in line.runs} == {1, 5}
+    assert {run.config["epochs"] for line in curves_of(panel, runs) for run in line.runs} == {1, 5}
     others = [run for run in runs if run.config["epochs"] != 5]
-    assert {run.config["epochs"] for line in lines_of(panel, others) for run in line.runs} == {1, 2, 20}
+    assert {run.config["epochs"] for line in curves_of(panel, others) for run in line.runs} == {1, 2, 20}
 
 
 def test_one_dataset_stands_in_for_one_of_two(tmp_path):
     memory, delta = BY_ID["memory_delta"].on("split-cifar100=split-cifar10").panels
     assert (memory.dataset, delta.dataset) == ("split-cifar10", "split-tinyimagenet")
-    known = registry.figures(training=registry.Training("split-cifar100=split-cifar10"))
+    known = registry.figures(wanted=Wanted("split-cifar100=split-cifar10"))
     assert registry.find("memory_delta", known).id == "memory_delta-split-cifar10"
 
 
 def test_runs_are_found_at_any_depth(tmp_path):
     write_run(tmp_path / "runs" / "deep", dataset="split-cifar100", V=10)
-    assert len(read_runs(tmp_path)[0]) == 1
+    assert len(list(find_runs(tmp_path).values())) == 1
 
 
 def test_a_plain_figure_is_of_the_papers_size_and_a_reduced_one_says_so_in_its_name(call, tmp_path):
@@ -327,7 +328,7 @@ def test_a_studys_picture_has_the_studys_own_points_and_any_seed(tmp_path):
         write({**config, "seed": config["seed"] + 10}, f"seed-{number}")
     write({**cells[0], "V": 7.0}, "beside")
     write({**cells[0], "memory": 48}, "other-memory")
-    figure = registry.find("varying_V", registry.figures(training=registry.Training("synthetic", "smoke")))
+    figure = registry.find("varying_V", registry.figures(wanted=Wanted("synthetic", "smoke")))
     (stored,) = figure.load(tmp_path).values()
     assert stored.table.values("value") == [1.0, 100.0, 10000.0]
     assert sorted(stored.table.values("seed")) == [0.0, 1.0, 10.0, 11.0]

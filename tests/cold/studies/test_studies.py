@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
+from cold.catalogue import same
 from cold.config import RunConfig, read_config
-from cold.plots.names import same
-from cold.plots.studies import STUDIES as FIGURES
+from cold.plots.paper_figures import PAPER_FIGURES
 from cold.studies import PROFILES, find_study, planned, read_study, studies
 from cold.studies.passes import sizes, work
 from cold.studies.spec import PER_TASK
@@ -17,7 +17,7 @@ from coldtheory.paper import reader
 from tests.coldtheory.without_torch import run_without_torch
 
 RAW = read_config(reader.HERE / "paper_tables.toml")
-BY_FIGURE = {figure.id: figure for figure in FIGURES}
+BY_FIGURE = {figure.id: figure for figure in PAPER_FIGURES}
 PAPER = [study for study in studies() if "paper" in study.grids]
 OWN = """
 title = "Mine"
@@ -178,7 +178,7 @@ def test_unknown_names():
 def test_listing_planning_and_status_need_no_torch():
     done = run_without_torch(
         "from cold.cli.app import app\n"
-        "from cold.grid import fill, merge\n"
+        "from cold.grid import fill\nfrom cold.runs import merge, pack\n"
         "for words in (['list'], ['status'], ['run', 'all', '--profile', 'paper', '--dry-run']):\n"
         "    app(['study', *words], standalone_mode=False)\n"
     )

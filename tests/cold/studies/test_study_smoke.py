@@ -11,11 +11,9 @@ from typer.testing import CliRunner
 
 from cold.cli.app import app
 from cold.grid import Engine, fill
-from cold.plots.studies import STUDIES as FIGURES
+from cold.plots.paper_figures import PAPER_FIGURES
 from cold.studies import planned, studies
-from coldtheory.figures import registry
-from coldtheory.figures.draw import style
-from coldtheory.figures.registry import Training
+from coldtheory.figures import Wanted, registry, style
 
 
 def call(*words):
@@ -33,9 +31,9 @@ def made(tmp_path_factory):
     return out
 
 
-@pytest.mark.parametrize("id_", [figure.id for figure in FIGURES])
+@pytest.mark.parametrize("id_", [figure.id for figure in PAPER_FIGURES])
 def test_every_figure_is_drawn_from_the_rows_and_says_which_profile_made_it(made, id_):
-    known = registry.figures(training=Training("synthetic", "smoke"))
+    known = registry.figures(wanted=Wanted("synthetic", "smoke"))
     figure = registry.find(id_, known)
     assert figure.state(made) == "present"
     tables = {name: stored.table for name, stored in figure.load(made).items()}
@@ -47,7 +45,7 @@ def test_every_figure_is_drawn_from_the_rows_and_says_which_profile_made_it(made
     )  # heatmaps have no title for it
     assert small == [f"{place}smoke profile · 2 seeds a point · 24 images a task · synthetic images"]
     assert style.picture_bytes(picture, "png").startswith(b"\x89PNG")
-    study = next(one for one in FIGURES if one.id == id_).on("synthetic")
+    study = next(one for one in PAPER_FIGURES if one.id == id_).on("synthetic")
     assert set(table.values("panel")) == set(range(len(study.panels)))
     for number, panel in enumerate(study.panels):
         here = table.where(panel=float(number))

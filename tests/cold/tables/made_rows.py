@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from cold.results import ARRAYS, FORMAT, RESULT
+from cold.runs import ARRAYS, FORMAT, RESULT
 from cold.tables.comparison import choose
 from cold.tables.stored import RunsOnHand
 from cold.tables.wanted import final_runs

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from cold.results import RESULT
+from cold.runs import RESULT
 from cold.tables.footnotes import notes
 from cold.tables.wanted import final_runs, tuning_run
 from coldtheory.ground.statistics import paired, spread

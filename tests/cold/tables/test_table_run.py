@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cold.cli.app import app
-from cold.results import RESULT
+from cold.runs import RESULT
 from tests.cold.tables.made_rows import TINY
 
 #: Two rows, two seeds: 2 + 3 tuning runs, then 4 final ones.

@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 
-from cold.plots.store import ARRAYS, FORMAT, RESULT
-from cold.plots.studies import SEEDS
+from cold.plots.paper_figures import SEEDS
+from cold.runs import ARRAYS, FORMAT, RESULT
 
 TASKS = 6
 DEFAULTS = {

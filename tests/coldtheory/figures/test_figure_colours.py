@@ -9,7 +9,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from cold.plots.draw import _look
-from coldtheory.figures.draw import style
+from coldtheory.figures import style
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB
 _SEEN_BY = {
@@ -47,7 +47,7 @@ def test_apart(colors, eyes):
 
 
 def test_methods_differ_in_more_than_colour():
-    from cold.plots.studies import BASELINES  # noqa: PLC0415
+    from cold.plots.paper_figures import BASELINES  # noqa: PLC0415
 
     looks = [(_look(m)["color"], _look(m)["marker"], str(_look(m)["linestyle"])) for m in BASELINES]
     assert len(set(looks)) == len(BASELINES)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
+from importlib import metadata
 
 import pytest
 
 from coldtheory.figures import registry
+from coldtheory.figures.catalogue import theory_figures
 from coldtheory.ground.errors import ColdError
 
 THEORY = ("theory_plots", "plot4_theory")
@@ -40,8 +43,8 @@ def test_every_figure_of_the_paper(known):
 
 def test_the_oracles_figure_despite_its_name(known):
     by_id = {figure.id: figure for figure in known}
-    assert {method for panel in by_id["delta_cold"].data[0].study.panels for method in panel.methods} == {"cold-oracle"}
-    assert {method for panel in by_id["delta_coldeff"].data[0].study.panels for method in panel.methods} == {"cold"}
+    for id_, method in (("delta_cold", "cold-oracle"), ("delta_coldeff", "cold")):
+        assert {name for panel in by_id[id_].data[0].figure.panels for name in panel.methods} == {method}
 
 
 @pytest.mark.parametrize(("short", "id_"), SHORT.items())
@@ -72,14 +75,74 @@ def test_listing(call, stored, tmp_path):
     )
     table = call("figures", "--out", stored, "--to", tmp_path)
     assert table.exit_code == 0
-    for word in (
-        "theory_plots",
-        "varying_epochs_batchsize_online",
-        "present",
-        "missing",
-        "coldtheory plot gradient --run",
-    ):
+    for word in ("theory_plots", "varying_epochs_batchsize_online", "present", "missing", "coldtheory plot FIGURE"):
         assert word in table.stdout
+
+
+def test_the_list_fits_80_columns_with_commands_that_can_be_copied(call, tmp_path):
+    done = call("figures", "--out", tmp_path, "--to", tmp_path)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "…" not in done.stdout
+    commands = {entry["command"] for entry in json.loads(call("figures", "--out", tmp_path, "--json").stdout)}
+    for command in commands:
+        assert command.startswith("coldtheory plot ") or command.replace(" && ", " &&\n") + "\n" in done.stdout
+
+
+def _entry_points(monkeypatch, **values):
+    points = [metadata.EntryPoint(name, value, registry.GROUP) for name, value in values.items()]
+    monkeypatch.setattr(registry.metadata, "entry_points", lambda group: points if group == registry.GROUP else [])
+
+
+def some_figures(_wanted):
+    yield replace(theory_figures()[0], id="mine")
+
+
+def twice(_wanted):
+    yield theory_figures()[0]
+
+
+def no_figures(_wanted):
+    yield "a word"
+
+
+def broken(_wanted):
+    raise RuntimeError("two\nlines")
+
+
+def test_figures_of_another_package(monkeypatch):
+    _entry_points(monkeypatch, mine=f"{__name__}:some_figures")
+    assert [figure.id for figure in registry.figures()][-1] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("no_such_package:figures", "no_such_package:figures) cannot be loaded: ModuleNotFoundError"),
+        (f"{__name__}:nothing", "cannot be loaded: AttributeError"),
+        (f"{__name__}:broken", "cannot be loaded: RuntimeError: two lines"),
+        (f"{__name__}:no_figures", "hold a str, which is no Figure"),
+        (f"{__name__}:twice", "two figures are called picture"),
+    ],
+)
+def test_a_broken_plug_in_is_one_clear_line(monkeypatch, call, value, words):
+    _entry_points(monkeypatch, bad=value)
+    done = call("figures")
+    assert done.exit_code == 2
+    assert words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("id_", ["../up", "a/b", "", ".hidden", "a b"])
+def test_an_id_is_a_name_of_files(id_):
+    with pytest.raises(ColdError, match="cannot be the name of a figure's files"):
+        replace(theory_figures()[0], id=id_)
+
+
+def test_a_list_loads_no_matplotlib_and_imports_nothing_from_above():
+    code = "import sys; from coldtheory.figures import registry; registry.theory_figures()\n"
+    code += "print([m for m in ('matplotlib', 'cold', 'paper_checks', 'torch') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_no_torch_is_loaded():

@@ -6,14 +6,19 @@ import numpy as np
 import pytest
 
 from coldtheory import make_tasks, simulate
-from coldtheory.figures import compute
-from coldtheory.figures.draw.numbers import slope, turning_point
+from coldtheory.figures.bounds import BOUNDS, bound_terms
+from coldtheory.figures.gradient import prediction
+from coldtheory.figures.picture import picture
+from coldtheory.figures.queues import queue_caps, queue_maps
 from coldtheory.figures.table import Table, difference, joined, split
+from coldtheory.figures.trajectory import trajectory
+from coldtheory.figures.variation import variation
 from coldtheory.ground.errors import ColdError
+from coldtheory.ground.statistics import lowest_point, slope_of
 
 
 def test_trajectory_is_the_simulators_series():
-    table = compute.trajectory(regimes=["high"], V=[50.0, 200.0], seeds=3, T=7)
+    table = trajectory(regimes=["high"], V=[50.0, 200.0], seeds=3, T=7)
     run = simulate(make_tasks("high", range(3), T=7), V=[50.0, 200.0])
     np.testing.assert_allclose(table.where(V=200.0)["grad_sq_before"], run.grad_sq_before[:, 1].mean(axis=0))
     np.testing.assert_allclose(
@@ -22,7 +27,7 @@ def test_trajectory_is_the_simulators_series():
 
 
 def test_queue_maps_hold_every_queue_of_a_past_task():
-    table = compute.queue_maps(
+    table = queue_maps(
         regime="conflict", references=["previous", "best"], V=[200.0], delta=[4e-7], eta=1e-4, seed=3, T=9, stride=1
     )
     for reference in ("previous", "best"):
@@ -36,17 +41,15 @@ def test_queue_maps_hold_every_queue_of_a_past_task():
 @pytest.mark.parametrize("regime", ["low", "high"])
 def test_closed_form_is_the_mean_of_simulations(regime):
     seeds, T, V = 200, 20, [50.0, 400.0, 1500.0]
-    closed = (
-        compute.prediction(regimes=[regime], V=V, seeds=seeds, T=[T]).grid("V", "avg_grad_sq_before")[1].mean(axis=0)
-    )
+    closed = prediction(regimes=[regime], V=V, seeds=seeds, T=[T]).grid("V", "avg_grad_sq_before")[1].mean(axis=0)
     run = simulate(make_tasks(regime, range(seeds), T=T), V=V, weights="none")
     np.testing.assert_allclose(closed, run.avg_grad_sq_before.mean(axis=0), rtol=0.02)
 
 
 def test_terms_add_up_and_no_bound_is_below_what_it_bounds():
-    table = compute.bound_terms(regimes=["low", "high", "conflict"], V=[20.0, 200.0, 1000.0], seeds=6, T=15)
+    table = bound_terms(regimes=["low", "high", "conflict"], V=[20.0, 200.0, 1000.0], seeds=6, T=15)
     keys = dict.fromkeys(zip(table["regime"], table["statement"], table["form"], strict=True))
-    assert {key[1:] for key in keys} == set(compute.BOUNDS)
+    assert {key[1:] for key in keys} == set(BOUNDS)
     for regime, statement, form in keys:
         here = table.where(regime=regime, statement=statement, form=form)
         parts = [here.where(part=part)["mean"] for part in here.values("part") if part.startswith("term: ")]
@@ -58,7 +61,7 @@ def test_terms_add_up_and_no_bound_is_below_what_it_bounds():
 
 
 def test_sharper_forms_are_sharper():
-    table = compute.bound_terms(regimes=["high", "conflict"], V=[50.0, 500.0], seeds=2, T=40)
+    table = bound_terms(regimes=["high", "conflict"], V=[50.0, 500.0], seeds=2, T=40)
 
     def ratio(statement, form):
         return table.where(statement=statement, form=form, part="ratio")["mean"]
@@ -70,13 +73,13 @@ def test_sharper_forms_are_sharper():
 
 
 def test_no_queue_of_cold_passes_its_cap():
-    table = compute.queue_caps(eta={"low": 4e-4, "conflict": 1e-4}, V=[50.0, 1000.0], seeds=3, T=30)
+    table = queue_caps(eta={"low": 4e-4, "conflict": 1e-4}, V=[50.0, 1000.0], seeds=3, T=30)
     assert (table["Q_max"] <= table["cap"]).all()
     assert (table["Q_max"] > 0).any()
 
 
 def test_picture_keeps_the_average_loss_near_delta_only_with_queues():
-    table = compute.picture(rounds=40, V=[1.0], slack=1.5)
+    table = picture(rounds=40, V=[1.0], slack=1.5)
     delta = table["delta"][0]
     ideal = table.where(what="ideal")
     assert len(ideal) == 3
@@ -88,7 +91,7 @@ def test_picture_keeps_the_average_loss_near_delta_only_with_queues():
 
 
 def test_variation_grows_with_noise_and_with_drift():
-    table = compute.variation(noise=[1e-3, 1e-1], drift=[0.0, 6.4], seeds=3, T=30, V=200.0)
+    table = variation(noise=[1e-3, 1e-1], drift=[0.0, 6.4], seeds=3, T=30, V=200.0)
     for axis in ("noise", "drift"):
         for name in ("D_phi", "rho_bar", "D_phi_trajectory"):
             means = table.where(axis=axis).grid("value", name)[1].mean(axis=0)
@@ -97,13 +100,13 @@ def test_variation_grows_with_noise_and_with_drift():
 
 def test_slope_and_turning_point_of_known_curves():
     x = np.geomspace(10, 1000, 20)
-    fit = slope(x, np.stack([3 * x**-0.7, 5 * x**-0.9]), (50.0, 200.0))
+    fit = slope_of(x, np.stack([3 * x**-0.7, 5 * x**-0.9]), (50.0, 200.0))
     assert fit.slope == pytest.approx(-0.8)
     assert fit.half == pytest.approx(12.7062 * 0.1, rel=1e-4)  # t quantile of two seeds times s.d./sqrt(2)
-    assert slope(x, np.stack([x, x]), (50.0, 60.0)) is None
-    V, y = turning_point(x, np.exp((np.log(x) - np.log(77.0)) ** 2))
+    assert slope_of(x, np.stack([x, x]), (50.0, 60.0)) is None
+    V, y = lowest_point(x, np.exp((np.log(x) - np.log(77.0)) ** 2))
     assert (V, y) == pytest.approx((77.0, 1.0))
-    assert turning_point(x, x) is None
+    assert lowest_point(x, x) is None
 
 
 def test_tables_survive_the_disk():

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from coldtheory.figures import gallery, registry
-from coldtheory.figures.draw import style
-from coldtheory.figures.table import Table, split
-from coldtheory.report.gallery import read_captions
+from coldtheory.figures import gallery, registry, style
+from coldtheory.figures.table import Table, difference, split
+from coldtheory.ground.errors import ColdError
+from coldtheory.report.gallery import figure_cards
 from tests.coldtheory.figures.looks import legends_over_data, notes_over_neighbours, outside, smallest_type, unlabelled
+from tests.coldtheory.figures.small import SMALL
 
 IDS = [figure.id for figure in registry.figures() if figure.kind == "theory"]
 COMMITTED = Path(__file__).parents[3] / "figures"
@@ -25,10 +29,10 @@ def writable(stored, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def drawn(stored, small, tmp_path_factory):
+def drawn(stored, tmp_path_factory):
     """The whole small gallery, drawn once."""
     folder = tmp_path_factory.mktemp("drawn")
-    known = registry.figures(small)
+    known = registry.figures(SMALL)
     for figure in known:
         if figure.kind == "theory":
             gallery.write_figure(figure, stored, folder)
@@ -63,39 +67,111 @@ def test_same_pdf_twice(call, stored, drawn, tmp_path):
     assert (tmp_path / "tradeoff.pdf").read_bytes() == (drawn / "tradeoff.pdf").read_bytes()
 
 
-def test_readme_as_the_report_reads_it(drawn):
-    captions = read_captions(drawn / "README.md")
+def test_captions_of_the_files_the_readme_and_the_page(drawn):
     known = {figure.id: figure for figure in registry.figures()}
-    assert list(captions) == [f"{id_}.png" for id_ in IDS]
+    readme, page = (drawn / "README.md").read_text(), figure_cards(drawn)
     for id_ in IDS:
-        caption = captions[f"{id_}.png"]
-        assert caption.command == f"coldtheory plot {id_} --run"
-        assert caption.title.startswith(known[id_].title)
-        assert " ".join(known[id_].sentence.split())[:60] in caption.text
+        caption = gallery.read_caption(drawn / f"{id_}.json")
+        assert (caption.title, caption.sentence, caption.label) == (
+            known[id_].title, known[id_].sentence, known[id_].label,
+        )  # fmt: skip
+        assert (caption.command, caption.runs, caption.readings) == (f"coldtheory plot {id_}", None, ())
+        label = f" (`{caption.label}`)" if caption.label else ""
+        assert f"## {caption.title}{label}\n\n{caption.sentence}\n\n![{caption.title}]({id_}.png)\n" in readme
+    for places in ([readme.index(f"({id_}.png)") for id_ in IDS], [page.index(f'"figure-{id_}"') for id_ in IDS]):
+        assert places == sorted(places)
+
+
+def test_an_older_file_is_read_and_gets_its_caption(drawn, tmp_path):
+    folder = Path(shutil.copytree(drawn, tmp_path / "gallery"))
+    path = folder / "theory_plots.json"
+    new = json.loads(path.read_text())
+    captions = ("title", "sentence", "runs", "readings")
+    old = {name: value for name, value in new.items() if name not in captions}
+    path.write_text(json.dumps({**old, "format": "coldtheory-figure/1", "command": "coldtheory plot it --run"}))
+    caption = gallery.read_caption(path)
+    assert (caption.title, caption.label) == ("theory_plots", "fig:theory_plots")
+    assert (caption.sentence, caption.command) == ("", "coldtheory plot theory_plots")
+    gallery.write_readme(registry.figures(SMALL), folder)
+    assert json.loads(path.read_text()) == new
+    assert (folder / "README.md").read_text() == (drawn / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda _: "{", "is damaged"),
+        (lambda about: json.dumps({**about, "format": "other/1"}), "has format 'other/1', this version reads"),
+        (lambda about: json.dumps({**about, "title": 3}), "is damaged (Expected `str`, got `int` - at `$.title`)"),
+        (lambda about: json.dumps({**about, "readings": [{"claim": "x"}]}), "is damaged (Object missing required"),
+    ],
+)
+def test_a_damaged_or_foreign_caption_is_one_clear_line(drawn, tmp_path, spoil, words):
+    path = tmp_path / "picture.json"
+    path.write_text(spoil(json.loads((drawn / "picture.json").read_text())))
+    with pytest.raises(ColdError) as error:
+        gallery.read_caption(path)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def test_missing_data_names_the_command(call, tmp_path, no_simulation):
-    done = call("plot", "eta", "--out", tmp_path / "none", "--to", tmp_path)
+    done = call("plot", "eta", "--stored", "--out", tmp_path / "none", "--to", tmp_path)
     assert done.exit_code == 2
     assert "no data 'sweep_eta'" in done.stderr
-    assert "make it with: coldtheory plot eta --run" in done.stderr
-    everything = call("plot", "all", "--out", tmp_path / "none", "--to", tmp_path)
+    assert done.stderr.strip().endswith("make it with: coldtheory plot plot4_theory")
+    everything = call("plot", "all", "--stored", "--out", tmp_path / "none", "--to", tmp_path)
     assert everything.exit_code == 2
-    assert "coldtheory plot all --run" in everything.stderr
+    assert everything.stderr.strip().endswith("coldtheory plot all")
 
 
-def test_run_makes_what_is_missing(call, tmp_path):
-    done = call(
-        "plot", "picture", "--run", "--out", tmp_path / "made", "--to", tmp_path / "pictures", "--format", "png"
-    )
+def test_a_sweep_and_a_picture_in_an_empty_folder(tmp_path):
+    """The two commands as a user types them, at their real size: the picture's other data are made on the way."""
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    root = f"{COMMITTED.parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    for line in ("coldtheory sweep-V --regime high", "coldtheory plot queues"):
+        done = subprocess.run(
+            line.split(), cwd=tmp_path, capture_output=True, text=True, check=False,
+            env={**os.environ, "PATH": programs, "PYTHONPATH": root},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    assert "queues: computed sweep_V, sweep_queues, queue_caps, queue_maps in " in done.stderr
+    assert done.stdout.startswith("queues: figures/queues.png (")
+    drawn = Table.from_csv((tmp_path / "figures" / "queues.csv").read_text())
+    assert difference(Table.from_csv((COMMITTED / "queues.csv").read_text()), drawn) is None
+
+
+@pytest.mark.parametrize("words", [(), ("--run",)])
+def test_what_is_missing_is_made_and_stays(call, tmp_path, words):
+    to = ("--out", tmp_path / "made", "--to", tmp_path / "pictures", "--format", "png")
+    done = call("plot", "picture", *words, *to)
     assert done.exit_code == 0, done.output
-    assert sorted(path.name for path in (tmp_path / "pictures").iterdir()) == [
-        "picture.csv",
-        "picture.json",
-        "picture.png",
-    ]
-    again = call("plot", "picture", "--out", tmp_path / "made", "--to", tmp_path / "pictures")
-    assert again.exit_code == 0
+    assert "picture: computed picture in " in done.stderr
+    names = sorted(path.name for path in (tmp_path / "pictures").iterdir())
+    assert names == ["picture.csv", "picture.json", "picture.png"]
+    again = call("plot", "picture", "--stored", *to)
+    assert (again.exit_code, again.stderr) == (0, "")
+    both = call("plot", "picture", "--stored", "--run", *to)
+    assert both.exit_code == 2
+    assert "give one of the two" in both.stderr
+
+
+def test_all_makes_every_theory_figure_and_names_what_has_no_runs(call, tmp_path):
+    done = call("plot", "all", "--out", tmp_path / "made", "--to", tmp_path / "to", "--format", "png")
+    assert done.exit_code == 0, done.output
+    assert [path.stem for path in sorted((tmp_path / "to").glob("*.png"))] == sorted(IDS)
+    assert "no data for" in done.stderr
+    assert "varying_V_c10" in done.stderr
+
+
+def test_an_interruption_says_that_the_same_command_goes_on(call, tmp_path, monkeypatch):
+    def interrupted(*_args, **_more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("coldtheory.sweep.simulate", interrupted)
+    done = call("plot", "tradeoff", "--out", tmp_path / "made", "--to", tmp_path / "to")
+    assert done.exit_code == 130
+    assert "the same command goes on" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -110,7 +186,7 @@ def test_run_makes_what_is_missing(call, tmp_path):
 def test_stale_tables(call, writable, tmp_path, no_simulation, spoil, words):
     path = writable / "data" / "trajectory.json"
     path.write_text(json.dumps(spoil(json.loads(path.read_text()))))
-    done = call("plot", "trajectory", "--out", writable, "--to", tmp_path)
+    done = call("plot", "trajectory", "--stored", "--out", writable, "--to", tmp_path)
     assert done.exit_code == 2
     assert len(done.stderr.strip().splitlines()) == 1
     assert words in done.stderr
@@ -125,7 +201,7 @@ def test_all_says_what_is_stale_and_draws_the_rest(call, writable, tmp_path, no_
             path.write_text("{}")
         elif path.stem != "picture":
             path.unlink()
-    done = call("plot", "all", "--out", writable, "--to", tmp_path / "to", "--format", "png")
+    done = call("plot", "all", "--stored", "--out", writable, "--to", tmp_path / "to", "--format", "png")
     assert done.exit_code == 0
     assert "trajectory: the data 'trajectory'" in done.stderr
     assert "no data for" in done.stderr
@@ -138,8 +214,8 @@ def test_all_says_what_is_stale_and_draws_the_rest(call, writable, tmp_path, no_
 def test_stale_table_is_made_anew(call, writable, tmp_path):
     path = writable / "data" / "picture.json"
     path.write_text("{")
-    assert call("plot", "picture", "--out", writable, "--to", tmp_path).exit_code == 2
-    assert call("plot", "picture", "--run", "--out", writable, "--to", tmp_path).exit_code == 0
+    assert call("plot", "picture", "--stored", "--out", writable, "--to", tmp_path).exit_code == 2
+    assert call("plot", "picture", "--out", writable, "--to", tmp_path).exit_code == 0
     assert json.loads(path.read_text())["name"] == "picture"
 
 
@@ -149,13 +225,11 @@ def test_rows_of_another_schema(call, writable, tmp_path):
         for row in content["rows"]:
             row |= {"schema": 0, "key": "old " + row["key"]}
         path.write_text(json.dumps(content))
-    done = call("plot", "tradeoff", "--out", writable, "--to", tmp_path)
+    done = call("plot", "tradeoff", "--stored", "--out", writable, "--to", tmp_path)
     assert done.exit_code == 2
     assert "another version (its rows have another schema" in done.stderr
     assert "coldtheory sweep-V --regime all" in done.stderr
-    assert (
-        call("plot", "tradeoff", "--run", "--out", writable, "--to", tmp_path).exit_code == 0
-    )  # old rows stay, unused
+    assert call("plot", "tradeoff", "--out", writable, "--to", tmp_path).exit_code == 0  # old rows stay, unused
 
 
 def test_damaged_rows(call, writable, tmp_path):

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from coldtheory.claims import all_claims
 from coldtheory.ground.provenance import provenance
 from coldtheory.report import Outcomes, build_report
-from coldtheory.report.outcomes import code_digest
-from paper_checks.base import all_claims
 from tests.coldtheory.report.browser import Browser, chromium
 from tests.coldtheory.report.pixel import PICTURE
 
@@ -22,11 +21,11 @@ def outcomes() -> Outcomes:
         {
             "id": claim.id, "label": claim.label, "section": claim.section, "statement": claim.statement,
             "explain": claim.explain, "verdict": claim.recorded, "recorded": claim.recorded, "changed": False,
-            "margin": None, "evidence": "made up for a test of the page",
+            "margin": None, "evidence": "made up for a test of the page", "depends_on": {},
         }
         for claim in all_claims()
     ]  # fmt: skip
-    return Outcomes(tuple(rows), provenance(), code_digest())
+    return Outcomes(tuple(rows), provenance())
 
 
 @pytest.fixture(scope="session")

@@ -14,13 +14,13 @@ import pytest
 from PIL import Image
 
 from coldtheory import make_tasks
+from coldtheory.claims import all_claims, find_claims, run_claim
 from coldtheory.ground.errors import ColdError
 from coldtheory.report import Outcomes, build_report, gallery, read_outcomes, run_checks, store_outcomes
 from coldtheory.report import outcomes as stored
 from coldtheory.report.builder import as_script_json
 from coldtheory.report.mathml import formula, paragraphs, typeset
 from coldtheory.report.streams import parts
-from paper_checks import base
 from tests.calls import calls_of
 from tests.coldtheory.report.pixel import PICTURE
 
@@ -83,7 +83,7 @@ def test_text_from_a_check_cannot_become_markup(outcomes, tmp_path):
     evil = "</script><script>alert(1)</script><b>&\"'"
     names = ("id", "evidence", "verdict", "label", "section", "statement", "explain")
     row = outcomes.rows[0] | dict.fromkeys(names, evil)
-    html = build_report(Outcomes((row,), None, None), results=tmp_path, figures=None)
+    html = build_report(Outcomes((row,), None), results=tmp_path, figures=None)
     assert "alert(1)</script>" not in html
     assert "<script>alert" not in html
     assert as_script_json({"a": "</script>&"}) == '{"a":"\\u003c/script\\u003e\\u0026"}'
@@ -98,38 +98,60 @@ def test_the_page_says_when_and_by_what_its_verdicts_were_found(outcomes, tmp_pa
     fresh = shown()
     assert "2001-02-03 04:05:06 UTC, commit <code>abcdef0123</code> with local changes" in fresh
     assert "has changed since" not in fresh
-    assert "The code has changed since" in shown(code="another")
-    assert "does not tell whether the code has changed" in shown(code=None)
+    stale = shown(stale=dict.fromkeys(("a", "b", "c", "d"), "code x"))
+    assert "What 4 of them depend on has changed since (<code>a</code>, <code>b</code>, <code>c</code>, …)" in stale
+    assert "does not tell whether what they depend on has changed" in shown(unknown=("a",))
     assert "2 claims of this version are not among them" in shown(missing=("a", "b"))
     assert "time and commit not recorded" in build_report(
         replace(outcomes, origin=None), results=tmp_path, figures=None
     )
 
 
-def test_outcomes_survive_storage(outcomes, tmp_path, monkeypatch):
+def test_outcomes_survive_storage(outcomes, tmp_path):
     path = stored.place(tmp_path)
     store_outcomes(outcomes, path)
     assert read_outcomes(path) == outcomes
     assert read_outcomes(path).current
-    monkeypatch.setattr(stored, "code_digest", lambda: "another")
-    assert read_outcomes(path).current is False
+
+
+def test_a_file_of_format_1_is_read_and_does_not_say_what_its_verdicts_depend_on(outcomes, tmp_path):
+    path = tmp_path / "outcomes.json"
+    rows = [{name: value for name, value in row.items() if name != "depends_on"} for row in outcomes.rows]
+    content = {"format": "coldtheory-outcomes/1", "provenance": outcomes.origin, "code": "abc", "outcomes": rows}
+    path.write_text(json.dumps(content))
+    found = read_outcomes(path)
+    assert [row["id"] for row in found.rows] == [row["id"] for row in outcomes.rows]
+    assert found.current is None
+    assert found.to_check == tuple(row["id"] for row in rows)
+
+
+def test_absent_runs_are_shown_in_grey_with_the_command_that_makes_them(outcomes, tmp_path):
+    row = outcomes.rows[0] | {
+        "verdict": "no runs here", "recorded": "holds", "data": {"command": "cold run <x>"},
+        "evidence": "2 of 3 runs are not stored; make them: cold run <x>",
+    }  # fmt: skip
+    html = build_report(Outcomes((row,), None), results=tmp_path, figures=None)
+    assert '<span class="badge v-no-runs-here">no runs here</span><small class="faint">recorded: holds</small>' in html
+    assert "make them: <code>cold run &lt;x&gt;</code>" in html
 
 
 def test_what_check_prints_can_be_shown(tmp_path):
-    (claim,) = base.find_claims("toy-one-step")
+    (claim,) = find_claims("toy-one-step")
     path = tmp_path / "outcomes.json"
-    path.write_text(json.dumps([base.run_claim(claim).as_json()]))
+    path.write_text(json.dumps([run_claim(claim).as_json()]))
     found = read_outcomes(path)
     assert found.rows[0]["explain"] == claim.explain
     assert found.origin is None
     assert found.current is None
-    assert len(found.missing) == len(base.all_claims()) - 1
+    assert len(found.missing) == len(all_claims()) - 1
 
 
 @pytest.mark.parametrize(
     "content",
     ["", "{", "[]", "{}", "3", '["a"]', '[{"id": "a"}]', '{"format": "coldtheory-outcomes/0", "outcomes": []}',
-     '{"format": "coldtheory-outcomes/1", "provenance": 3, "outcomes": [{"id": "", "verdict": "", "evidence": ""}]}'],
+     '{"format": "coldtheory-outcomes/1", "provenance": 3, "outcomes": [{"id": "", "verdict": "", "evidence": ""}]}',
+     '[{"id": "a", "verdict": "", "evidence": "", "depends_on": []}]',
+     '[{"id": "a", "verdict": "", "evidence": "", "depends_on": {"code x": 3}}]'],
 )  # fmt: skip
 def test_a_damaged_outcome_file_is_one_clear_line(content, tmp_path):
     path = tmp_path / "outcomes.json"
@@ -138,16 +160,15 @@ def test_a_damaged_outcome_file_is_one_clear_line(content, tmp_path):
         read_outcomes(path)
 
 
-def test_a_check_that_breaks_is_a_row_that_says_so(monkeypatch):
-    (claim,) = base.find_claims("toy-one-step")
+def test_a_check_that_breaks_is_a_row_that_says_so():
+    (claim,) = find_claims("toy-one-step")
 
     def breaks():
         raise ZeroDivisionError("by nothing")
 
     broken = replace(claim, id="broken", check=breaks)
-    monkeypatch.setattr(base, "all_claims", lambda: (claim, broken))
     told = []
-    found = run_checks(lambda done, count: told.append((done, count)))
+    found = run_checks((claim, broken), progress=lambda done, count: told.append((done, count)))
     assert [row["verdict"] for row in found.rows] == ["holds", "check failed"]
     assert found.rows[1]["evidence"] == "ZeroDivisionError: by nothing"
     assert told == [(0, 2), (1, 2)]
@@ -182,15 +203,25 @@ def test_large_pictures_are_scaled_down_until_they_fit(monkeypatch):
 def test_figures_come_with_title_sentence_and_command(tmp_path, outcomes):
     (tmp_path / "one.png").write_bytes(PICTURE)
     (tmp_path / "two.png").write_bytes(PICTURE)
-    (tmp_path / "README.md").write_text(
-        "# Figures\n\nSome words.\n\n## Two <b>\n\nIt shows V & Q_k.\n\n![Two](two.png)\n\n"
-        "`coldtheory plot two --run` · [PDF](two.pdf), [CSV](two.csv)\n"
-    )
-    caption = gallery.read_captions(tmp_path / "README.md")["two.png"]
-    assert (caption.title, caption.text, caption.command) == ("Two", "It shows V & Q_k.", "coldtheory plot two --run")
+    (tmp_path / "queues.png").write_bytes(PICTURE)
+    reading = {"claim": "some-id", "statement": "It rises.", "answer": "Agrees", "evidence": "by 3 < 4"}
+    caption = {
+        "title": "Two <b>",
+        "sentence": "It shows V & Q_k.",
+        "label": "fig:two",
+        "command": "coldtheory plot two",
+    }
+    about = {"format": "coldtheory-figure/2", **caption, "runs": None, "readings": [reading]}
+    (tmp_path / "two.json").write_text(json.dumps(about))
     html = build_report(outcomes, results=tmp_path, figures=tmp_path)
-    assert html.index('id="figure-two"') < html.index('id="figure-one"')
-    assert "<code>coldtheory plot two --run</code>" in html
+    places = [html.index(f'id="figure-{name}"') for name in ("queues", "one", "two")]  # a known figure comes first
+    assert places == sorted(places)
+    card = html[places[-1] : html.index("</figure>", places[-1])]
+    assert 'alt="Two &lt;b&gt; (fig:two)"' in card
+    assert "<code>coldtheory plot two</code>" in card
+    assert "It shows <math" in card
+    assert "&amp;" in card
+    assert "<li>The paper: It rises. <strong>Agrees</strong>: by 3 &lt; 4.</li>" in card
 
 
 def test_what_is_no_picture_is_one_clear_line(tmp_path, outcomes):
@@ -220,29 +251,10 @@ def test_typesetting():
 
 
 def test_the_page_is_part_of_the_installed_package():
-    """Every file that the builder reads is named in the package's data."""
-    import tomllib  # noqa: PLC0415
-
+    """Every file that the builder reads is one that the build takes into the wheel."""
+    wheel = pytest.importorskip("hatchling.builders.wheel")
     root = Path(__file__).parents[3]
-    patterns = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["coldtheory"]
-    listed = {path for pattern in patterns for path in (root / "coldtheory").glob(pattern)}
+    taken = {Path(file.path) for file in wheel.WheelBuilder(str(root)).recurse_included_files()}
     files = {path for path in (root / "coldtheory" / "report").iterdir() if path.suffix in (".html", ".css", ".js")}
     assert len(files) >= 11
-    assert files <= listed
-
-
-def test_what_the_runs_say_stands_in_a_list_below_the_picture(tmp_path):
-    (tmp_path / "README.md").write_text(
-        "# Figures\n\n## One\n\nA sentence.\n\n![One](one.png)\n\n`coldtheory plot one` · [PDF](one.pdf)\n\n"
-        "- “V helps.” **Agrees**: +1 [+0.5, +1.5] (3 seeds). `coldtheory check --only trend-one`\n"
-        "- “V hurts.” **Not settled**: a < b. `coldtheory check --only trend-two`\n"
-    )
-    caption = gallery.read_captions(tmp_path / "README.md")["one.png"]
-    assert (caption.text, caption.command) == ("A sentence.", "coldtheory plot one")
-    assert [point.split("**")[1] for point in caption.points] == ["Agrees", "Not settled"]
-    assert "coldtheory" not in "".join(caption.points)
-    (tmp_path / "one.png").write_bytes(PICTURE)
-    card = gallery.figure_cards(tmp_path)
-    assert card.count("<li>") == 2
-    assert "<strong>Not settled</strong>" in card
-    assert "a &lt; b" in card
+    assert files <= taken

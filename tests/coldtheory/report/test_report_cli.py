@@ -27,7 +27,7 @@ def call(tmp_path, monkeypatch):
 def checks(monkeypatch, outcomes):
     """Checking without the wait; counts how often it is asked for."""
     asked = []
-    monkeypatch.setattr(command, "run_checks", lambda progress: asked.append(1) or outcomes)
+    monkeypatch.setattr(command, "run_checks", lambda **options: asked.append(1) or outcomes)
     return asked
 
 
@@ -56,19 +56,25 @@ def test_verdicts_are_found_once_and_then_read(call, checks, tmp_path, outcomes)
     assert len(checks) == 2
 
 
-def test_verdicts_of_other_code_are_shown_as_such(call, checks, tmp_path, outcomes, monkeypatch):
-    store_outcomes(outcomes, stored.place(tmp_path / "results"))
-    monkeypatch.setattr(stored, "code_digest", lambda: "another")
+def test_stale_verdicts_are_shown_as_such(call, checks, tmp_path, outcomes):
+    first, *others = outcomes.rows
+    changed = replace(outcomes, rows=(first | {"depends_on": {"code paper_checks.drift": "another"}}, *others))
+    store_outcomes(changed, stored.place(tmp_path / "results"))
     done = call("report")
     assert done.exit_code == 0
-    assert "the code has changed since the verdicts were found" in done.stdout
-    assert "The code has changed since" in (tmp_path / "report.html").read_text()
+    assert "1 verdicts are stale, as what they depend on has changed" in done.stdout
+    assert f"({first['id']}: code paper_checks.drift)" in done.stdout
+    assert "'coldtheory check --stale' finds them again" in done.stdout
+    assert "has changed since" in (tmp_path / "report.html").read_text()
     assert checks == []
+    about = json.loads(call("report", "--json").stdout)
+    assert about["stale"] == [first["id"]]
+    assert about["verdicts_current"] is False
 
 
 def test_a_broken_check_is_exit_code_1(call, tmp_path, outcomes, monkeypatch):
     row = outcomes.rows[0] | {"verdict": stored.FAILED, "changed": True}
-    monkeypatch.setattr(command, "run_checks", lambda progress: replace(outcomes, rows=(row,)))
+    monkeypatch.setattr(command, "run_checks", lambda **options: replace(outcomes, rows=(row,)))
     done = call("report")
     assert done.exit_code == 1
     assert f"not as recorded: {row['id']}" in done.stdout

@@ -1,0 +1,77 @@
+"""What a worker gets and what it gives back: plain data that any engine can send. What a failed cell leaves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from coldtheory.ground.errors import ColdError
+from coldtheory.ground.files import write_atomically
+from coldtheory.ground.provenance import provenance
+
+from ..config import RunConfig
+
+State = Literal["done", "reused", "failed", "busy"]
+ERROR = "error.json"
+ERROR_FORMAT = "cold-error/1"
+
+
+@dataclass(frozen=True)
+class GridCell:
+    """One run to make."""
+
+    config: RunConfig
+    run_id: str
+    out: Path
+    data_root: Path | None = None
+    threads: int | None = None  #: of torch and BLAS, unless the config says it
+    gpu: float | None = None  #: the share of a GPU that the cell may take; None: no GPU is assigned
+    weights: bool = True  #: keep the trained weights beside the result
+    send_back: bool = False  #: the result's files come back with the outcome, for a driver on another disk
+
+    @property
+    def folder(self) -> Path:
+        return self.out / self.run_id
+
+
+@dataclass(frozen=True)
+class CellOutcome:
+    """What became of a cell: finished now, finished before, failed, or at work in another program."""
+
+    run_id: str
+    state: State
+    error: str = ""  #: one line
+    traceback: str = ""
+    lasting: bool = True  #: whether a failure is the cell's own, and not that of a full disk
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def failures(out: Path) -> dict[str, str]:
+    """Failed cells at any depth of a folder, run id -> the line that says why."""
+    found = {path.parent.name: _read_json(path) for path in sorted(out.rglob(ERROR))}
+    return {name: str(content.get("error", "unknown: error.json is damaged")) for name, content in found.items()}
+
+
+def write_failure(folder: Path, config: RunConfig, error: str, traceback: str) -> bool:
+    """Keep what went wrong; False if not even that can be written."""
+    content = {
+        "format": ERROR_FORMAT, "run_id": folder.name, "config": config.as_dict(), "error": error,
+        "traceback": traceback, "provenance": provenance(),
+    }  # fmt: skip
+    try:
+        write_atomically(folder / ERROR, json.dumps(content, indent=1) + "\n")
+    except ColdError:
+        return False
+    return True
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """The object in a file, empty if there is none that can be read."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}

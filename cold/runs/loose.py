@@ -1,0 +1,189 @@
+"""A run in a folder of its own: made, written by one program at a time, read."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+from msgspec.structs import asdict as fields_of
+from numpy.typing import NDArray
+
+from coldtheory.ground.errors import ColdError
+from coldtheory.ground.files import write_atomically
+from coldtheory.ground.provenance import provenance
+
+from ..metrics import after_each_task, metrics
+from .schema import ARRAYS, RESULT, Arrays, Result, check_array, read_record, safe_name
+
+_AGAIN = "run it again"
+
+
+class Busy(ColdError):
+    """Another program is at work on the same run."""
+
+
+@contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock; the system lets go of it when the process ends, however it ends."""
+    lock = FileLock(folder / ".lock", blocking=False)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout:
+        raise Busy(f"another program is running {folder}; wait for it, or use another --out") from None
+    except OSError as error:
+        raise ColdError(f"cannot write to {folder}: {error.strerror or error}; choose another --out") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class ArrayFile:
+    """The arrays of a file in numpy's npz format, each read when it is asked for. The file is opened once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._open: Any = None
+
+    def names(self) -> list[str]:
+        return [str(name) for name in self._opened().files]
+
+    def read(self, member: str) -> NDArray[Any]:
+        stored = self._opened()
+        try:
+            array = stored[member]
+        except Exception:  # of numpy, zipfile or zlib: whatever a damaged file makes them raise
+            raise self._damaged() from None
+        return check_array(member.rpartition("/")[2], array, self.path)
+
+    def _opened(self) -> Any:
+        if self._open is None:
+            try:
+                self._open = np.load(io.BytesIO(self.path.read_bytes()), allow_pickle=False)
+                assert isinstance(self._open, np.lib.npyio.NpzFile)
+            except FileNotFoundError:
+                raise ColdError(f"{self.path} is missing; {_AGAIN}") from None
+            except OSError as error:
+                raise ColdError(f"cannot read {self.path}: {error.strerror or error}") from None
+            except Exception:
+                raise self._damaged() from None
+        return self._open
+
+    def _damaged(self) -> ColdError:
+        return ColdError(f"{self.path} is damaged; run 'cold run' with the same settings again")
+
+
+class StoredArrays(Mapping[str, NDArray[Any]]):
+    """The arrays of one run: all of a file, or the named ones among those of many runs (members "<prefix><name>")."""
+
+    def __init__(self, file: ArrayFile, names: tuple[str, ...] | None = None, prefix: str = "") -> None:
+        self._file, self._names, self._prefix = file, names, prefix
+        self._read: dict[str, NDArray[Any]] = {}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._read:
+            if name not in self._known():
+                raise KeyError(name)
+            self._read[name] = self._file.read(self._prefix + name)
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known())
+
+    def __len__(self) -> int:
+        return len(self._known())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known()
+
+    def _known(self) -> tuple[str, ...]:
+        if self._names is None:
+            found = tuple(self._file.names())
+            strange = next((name for name in found if not safe_name(name)), None)
+            if strange is not None:
+                path = self._file.path
+                raise ColdError(f"{path} has an array of the name {strange[:80]!r}, which no run has; {_AGAIN}")
+            self._names = found
+        return self._names
+
+
+def npz_bytes(arrays: Arrays) -> bytes:
+    """A compressed npz file; equal arrays give equal bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        for name, array in arrays.items():
+            about = zipfile.ZipInfo(f"{name}.npy")  # without a date
+            about.compress_type = zipfile.ZIP_DEFLATED
+            with file.open(about, "w") as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def make_result(
+    run_id: str,
+    config: dict[str, Any],
+    arrays: Arrays,
+    timing: dict[str, Any],
+    packages: Mapping[str, str],
+    diagnostics: dict[str, Any],
+    data: str | None = None,
+) -> Result:
+    """Measures from the arrays. `packages` are versions beyond those that every file carries; `data` is the data's
+    fingerprint."""
+    accuracy = arrays["accuracy"]
+    origin = provenance()
+    return Result(
+        run_id=run_id,
+        config=config,
+        metrics=asdict(metrics(accuracy, arrays["start"])),
+        per_task=after_each_task(accuracy),
+        diagnostics=diagnostics,
+        timing=timing,
+        provenance={**origin, "packages": {**origin["packages"], **packages}},
+        data=data,
+        synthetic=config.get("dataset") == "synthetic",
+        arrays=arrays,
+    )
+
+
+def write_result(folder: Path, result: Result) -> None:
+    """The arrays first: whoever sees result.json finds all the rest."""
+    write_atomically(folder / ARRAYS, npz_bytes(result.arrays))
+    write_atomically(folder / RESULT, json.dumps(result.as_json(), indent=1) + "\n")
+
+
+def read_loose(folder: Path) -> Result:
+    """The run in a folder of its own; read once as long as its files do not change."""
+    return _read(folder, stamp(folder / RESULT), stamp(folder / ARRAYS))
+
+
+def stamp(path: Path) -> tuple[int, int]:
+    """What changes when a file does."""
+    try:
+        about = path.stat()
+    except FileNotFoundError:
+        raise ColdError(f"no finished run in {path.parent}: {path.name} is missing") from None
+    except OSError as error:
+        raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
+    return about.st_mtime_ns, about.st_size
+
+
+@lru_cache(maxsize=4096)
+def _read(folder: Path, *_stamps: tuple[int, int]) -> Result:
+    path = folder / RESULT
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
+    record = read_record(raw, path, remedy=_AGAIN, name=folder.name)
+    return Result(**fields_of(record), arrays=StoredArrays(ArrayFile(folder / ARRAYS)), folder=folder)

@@ -1,0 +1,74 @@
+"""Results of several machines in one folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from coldtheory.ground.errors import ColdError
+from coldtheory.ground.files import write_atomically
+
+from .find import find_runs
+from .identity import difference
+from .loose import only_writer, write_result
+from .schema import MODEL, Result
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Run ids: copied now, there already with the same content, there with other content (and where it differs)."""
+
+    copied: tuple[str, ...]
+    same: tuple[str, ...]
+    different: Mapping[str, str]
+    damaged: Mapping[str, str]
+
+
+def merge(sources: Sequence[Path], out: Path) -> Merged:
+    """Copy the finished runs at any depth below the sources to <out>/<run id>, packed ones as folders of their own.
+
+    Nothing is overwritten: a run that is there with other content stays, and is reported. Timing and provenance may
+    differ. Only ids that were checked become folders, and nothing outside `out` is written.
+    """
+    there = dict(find_runs(out))
+    copied: list[str] = []
+    same: list[str] = []
+    different: dict[str, str] = {}
+    damaged: dict[str, str] = {}
+    for source in sources:
+        if not source.is_dir():
+            raise ColdError(f"no folder {source} to merge")
+        found = find_runs(source)
+        damaged |= found.damaged
+        for run_id, result in found.items():
+            try:
+                if run_id not in there:
+                    _copy(result, out / run_id)
+                    there[run_id] = result
+                    copied.append(run_id)
+                elif _place(result) != _place(there[run_id]):
+                    where = difference(there[run_id], result)
+                    if where is None:
+                        same.append(run_id)
+                    else:
+                        different[run_id] = f"{result.folder} and {there[run_id].folder} differ in {where}"
+            except ColdError as error:
+                damaged[run_id] = str(error)
+    return Merged(tuple(copied), tuple(dict.fromkeys(same)), different, damaged)
+
+
+def _place(result: Result) -> Path:
+    return (result.folder or Path(result.run_id)).resolve()
+
+
+def _copy(result: Result, target: Path) -> None:
+    dict(result.arrays)  # all of them are read before anything is written: damaged files are not spread
+    weights = result.folder / MODEL if result.folder is not None else None
+    with only_writer(target):
+        try:
+            if weights is not None and weights.is_file():
+                write_atomically(target / MODEL, weights.read_bytes())
+        except OSError as error:
+            raise ColdError(f"cannot copy {weights}: {error.strerror or error}") from None
+        write_result(target, result)

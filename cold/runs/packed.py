@@ -1,0 +1,170 @@
+"""Many runs in two files: rows.jsonl and arrays.npz in one folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from msgspec.structs import asdict as fields_of
+from msgspec.structs import replace
+
+from coldtheory.ground.errors import ColdError
+from coldtheory.ground.files import write_atomically
+
+from .identity import difference
+from .loose import ArrayFile, StoredArrays, npz_bytes, only_writer, read_loose, stamp, write_result
+from .schema import ARRAYS, RESULT, ROWS, ROWS_FORMAT, Result, read_row
+
+STEPS = ("queue_steps", "queue_steps_at")  #: what packing drops unless it is told to keep it
+_COMPACT = (",", ":")
+_RESTORE = "restore the file, or remove the line and run it again"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a rows.jsonl holds: runs by id, and what is wrong with lines that cannot be read, by "<file>, line <n>"."""
+
+    runs: Mapping[str, Result]
+    problems: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What packing did, by run id: packed now, or there already with the same content; arrays that were dropped."""
+
+    packed: tuple[str, ...]
+    same: tuple[str, ...]
+    dropped: tuple[str, ...]
+    folders: tuple[Path, ...]
+
+
+def read_rows(folder: Path) -> Rows:
+    """The runs that are packed in a folder; read once as long as its files do not change."""
+    return _read(folder, stamp(folder / ROWS), stamp(folder / ARRAYS))
+
+
+@lru_cache(maxsize=256)
+def _read(folder: Path, *_stamps: tuple[int, int]) -> Rows:
+    path, file = folder / ROWS, ArrayFile(folder / ARRAYS)
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
+    runs: dict[str, Result] = {}
+    problems: dict[str, str] = {}
+    for number, line in enumerate(lines, start=1):
+        where = f"{path}, line {number}"
+        try:
+            row = read_row(line, where, remedy=_RESTORE)
+            if row.run_id in runs:
+                raise ColdError(f"{where} has the run {row.run_id} a second time; {_RESTORE}")
+        except ColdError as error:
+            problems[where] = str(error)
+            continue
+        fields = {**fields_of(row), "dropped": tuple(row.dropped)}
+        fields["arrays"] = StoredArrays(file, tuple(row.arrays), f"{row.run_id}/")
+        runs[row.run_id] = Result(**fields, folder=folder / row.run_id)
+    return Rows(runs, problems)
+
+
+def pack(folder: Path, *, keep_steps: bool = False) -> Packed:
+    """Put the finished runs at any depth below a folder into one rows.jsonl and one arrays.npz beside them.
+
+    Runs that are packed already stay. Where a run is packed with other content than its folder has, nothing is packed
+    and a `ColdError` names the difference. Every value is read back from the new files and compared before the folders
+    are removed; only the queues at single steps are dropped, unless `keep_steps`. Weights stay where they are.
+    """
+    if not folder.is_dir():
+        raise ColdError(f"no folder {folder} to pack")
+    places: dict[Path, list[Path]] = {}
+    for path in sorted(folder.rglob(RESULT)):
+        places.setdefault(path.parent.parent, []).append(path.parent)
+    if folder in (run for runs in places.values() for run in runs):
+        raise ColdError(f"{folder} is a single run; name the folder that holds it")
+    done = [_pack(place, runs, keep_steps=keep_steps) for place, runs in places.items()]
+    return Packed(
+        tuple(run_id for one in done for run_id in one.packed),
+        tuple(run_id for one in done for run_id in one.same),
+        tuple(dict.fromkeys(name for one in done for name in one.dropped)),
+        tuple(places),
+    )
+
+
+def _pack(place: Path, folders: Iterable[Path], *, keep_steps: bool) -> Packed:
+    with only_writer(place):
+        there = dict(_all_rows(place)) if (place / ROWS).is_file() else {}
+        loose = [read_loose(folder) for folder in folders]
+        packed, same, dropped = [], [], dict[str, None]()
+        for result in loose:
+            if result.folder is None or result.run_id != result.folder.name:
+                raise ColdError(f"{result.folder} holds the run {result.run_id}; give the folder this name first")
+            if result.run_id in there:
+                where = difference(there[result.run_id], result)
+                if where is not None:
+                    row = f"its row in {place / ROWS}"
+                    raise ColdError(f"{result.folder} and {row} differ in {where}; remove one of them")
+                same.append(result.run_id)
+                continue
+            left_out = () if keep_steps else tuple(name for name in STEPS if name in result.arrays)
+            kept = {name: array for name, array in result.arrays.items() if name not in left_out}
+            there[result.run_id] = replace(result, arrays=kept, dropped=(*result.dropped, *left_out))
+            packed.append(result.run_id)
+            dropped.update(dict.fromkeys(left_out))
+        if packed:
+            write_rows(place, there.values())
+            again = read_rows(place).runs
+            for result in loose:
+                where = difference(again[result.run_id], result)
+                if where is not None:
+                    raise ColdError(f"{place / ROWS} does not give back {where} of {result.run_id}; its folder stays")
+        for result in loose:
+            assert result.folder is not None
+            _remove(result.folder)
+    return Packed(tuple(packed), tuple(same), tuple(dropped), (place,))
+
+
+def write_rows(place: Path, results: Iterable[Result]) -> None:
+    """The arrays first, so that every row that can be seen finds its own."""
+    ordered = sorted(results, key=lambda result: result.run_id)
+    arrays = {f"{result.run_id}/{name}": array for result in ordered for name, array in result.arrays.items()}
+    rows = [
+        {**result.as_json(), "format": ROWS_FORMAT, "arrays": list(result.arrays), "dropped": result.dropped}
+        for result in ordered
+    ]
+    write_atomically(place / ARRAYS, npz_bytes(arrays))
+    write_atomically(place / ROWS, "".join(f"{json.dumps(row, separators=_COMPACT)}\n" for row in rows))
+
+
+def _remove(folder: Path) -> None:
+    """The files of a packed run; the folder goes too unless something else is in it, such as weights."""
+    with only_writer(folder):
+        for name in (RESULT, ARRAYS):
+            (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):
+        if [path.name for path in folder.iterdir()] == [".lock"]:
+            (folder / ".lock").unlink()
+        folder.rmdir()
+
+
+def unpack(folder: Path, out: Path | None = None) -> tuple[str, ...]:
+    """Write the runs that are packed in a folder as folders of their own, below `out` or beside the rows; the packed
+    files stay. A run that is there already is left alone."""
+    written = []
+    for run_id, result in _all_rows(folder).items():
+        target = (out or folder) / run_id
+        if not (target / RESULT).exists():
+            with only_writer(target):
+                write_result(target, result)
+            written.append(run_id)
+    return tuple(written)
+
+
+def _all_rows(folder: Path) -> Mapping[str, Result]:
+    rows = read_rows(folder)
+    for problem in rows.problems.values():
+        raise ColdError(problem)
+    return rows.runs

@@ -1,0 +1,233 @@
+"""What a finished run is on disk, and the check that every file passes before anyone sees its content.
+
+A run is finished when its result is written. There are two forms, which may stand side by side in one folder; both
+are read by `cold.runs.find_runs` and `cold.runs.read_result`, and nothing else in the project opens these files.
+
+**Format cold-run/1: a folder of its own**, as `cold run`, `cold study run` and `cold table --run` write it::
+
+    <out>/<run id>/result.json          the record below, one JSON object
+    <out>/<run id>/arrays.npz           the arrays, numpy's format without pickles
+    <out>/<run id>/model.safetensors    the trained weights, where they are kept
+    <out>/<run id>/checkpoint-*.pt      while the run goes on; removed at its end
+
+The arrays are written before the record, so that whoever sees `result.json` finds all the rest. Results may lie at
+any depth below the folder that a command is given.
+
+**Format cold-rows/1: many runs in two files**, as `cold study pack` writes them::
+
+    <folder>/rows.jsonl                 one record per line, sorted by run id
+    <folder>/arrays.npz                 all arrays; the member "<run id>/<name>" is one of them
+
+A line has the entries of the record and two more: `arrays`, the names of the run's arrays, and `dropped`, the names
+of those that were left out when the run was packed. The path `<folder>/<run id>` names the run in both forms, and
+kept weights stay there as `model.safetensors`.
+
+**The record**; entries that this version does not know are passed over::
+
+    format       "cold-run/1", or "cold-rows/1" in a line of rows.jsonl
+    run_id       a name of letters, digits and -_.+=, of at most 200 characters; in result.json it may be absent, then
+                 it is the folder's name
+    config       all settings of the run, names and types as in `cold.RunConfig`; a setting that is absent, because
+                 the version that wrote the file did not have it, counts as not set, that is, it has its default.
+                 A folder of images is named by its last part ("folder:NAME"), never by its path
+    data         fingerprint of the data the run was trained and tested on; null or absent: unrecorded
+    metrics      acc and learning_acc in per cent; forgetting (as the paper prints it, the maximum over all l < T),
+                 forgetting_after (l >= j only), bwt and fwt as fractions; null where a single task leaves it undefined
+    per_task     acc (per cent) and forgetting (a fraction) after each task over the tasks seen until then, (T,) each;
+                 forgetting starts with null
+    diagnostics  with --diagnostics: what the theory speaks about, see `cold.diagnostics`; else empty. Names that
+                 older versions wrote are read as the present ones (`coldtheory.vocabulary`)
+    timing       seconds of training and evaluation, CPU seconds, steps, steps per second, peak memory; never compared
+    provenance   commit, versions, time, as `coldtheory.ground.provenance.provenance` gives them; never compared
+    synthetic    true if the images were made on the fly; else false or absent
+    made_up      true if no training took place (rows for a test; pictures of them carry a watermark); else absent
+
+**The arrays**: numbers or truth values; T is the number of tasks::
+
+    accuracy        (T, T) in [0, 1]: of task j (column) after task t (row); NaN where it was not evaluated
+    start           (T,) accuracies before any training
+    queues          (T+1, T) Q_k before the first task (row 0) and at the end of task t (row t); of methods that have
+                    queues
+    queue_steps     (n, T) the queues at the steps queue_steps_at (n,), about a thousand of them. Nothing in the
+                    project reads these two; packing drops them unless it is told to keep them
+    compared_with   (T, T) the model whose loss each past task was compared with, -1 where none (COLD, COLD-ORACLE)
+    diag_...        see `cold.diagnostics`; further arrays are a method's own
+
+Packing changes no value but for what `dropped` names. Two results are of the same run if settings and data are the
+same (see `cold.runs.identity`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from coldtheory.ground.errors import ColdError
+from coldtheory.vocabulary import OLD_DIAGNOSTICS, with_present_names
+
+from ..catalogue import IID
+from ..config import RunConfig
+
+FORMAT, ROWS_FORMAT = "cold-run/1", "cold-rows/1"
+RESULT, ARRAYS, MODEL, ROWS = "result.json", "arrays.npz", "model.safetensors", "rows.jsonl"
+_NAME = re.compile(r"(?!\.)[\w.+=,-]{1,200}")
+_DIMENSIONS = {"accuracy": 2, "start": 1, "queues": 2, "queue_steps": 2, "queue_steps_at": 1, "compared_with": 2}
+
+Arrays = Mapping[str, NDArray[Any]]
+#: What the values of a part may be, where the structures below leave it open.
+_VALUES: dict[str, Any] = {
+    "config": RunConfig,
+    "diagnostics": dict[str, float | list[Any] | dict[str, Any] | None],
+    "timing": dict[str, bool | int | float | str | None],
+    "provenance": dict[str, bool | int | float | str | list[Any] | dict[str, Any] | None],
+}
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What both formats store of a run beside its arrays."""
+
+    run_id: str
+    config: dict[str, Any]
+    metrics: dict[str, float | None]
+    per_task: dict[str, list[float | None]] = {}
+    diagnostics: dict[str, Any] = {}
+    timing: dict[str, Any] = {}
+    provenance: dict[str, Any] = {}
+    data: str | None = None
+    synthetic: bool = False
+    made_up: bool = False
+
+
+class Result(Record, frozen=True, kw_only=True, eq=False):
+    """A finished run. Arrays of a stored run stay on disk until they are asked for."""
+
+    arrays: Arrays = {}
+    dropped: tuple[str, ...] = ()  #: names of arrays that were left out when the run was packed
+    folder: Path | None = None  #: the path that names the run, whether a folder or packed; None: not on disk
+
+    @property
+    def dataset(self) -> str:
+        """The dataset's name, with the ending "-iid" for its near-IID split."""
+        return str(self.config.get("dataset", "")) + (IID if self.config.get("iid") else "")
+
+    @property
+    def time(self) -> str:
+        """When the run ended, in UTC; empty if that is not recorded."""
+        return str(self.provenance.get("time", ""))
+
+    @property
+    def seconds(self) -> float | None:
+        """Processor time of all threads; of a run that did not keep it, the time on the clock."""
+        names = ("cpu_seconds",) if "cpu_seconds" in self.timing else ("train_seconds", "eval_seconds")
+        found = [self.timing.get(name) for name in names]
+        numbers = [float(value) for value in found if isinstance(value, int | float)]
+        return sum(numbers) if len(numbers) == len(names) else None
+
+    def array(self, name: str) -> NDArray[Any] | None:
+        """An array of the run; None if it has none of that name."""
+        return self.arrays.get(name)
+
+    def over_tasks(self, name: str) -> list[float]:
+        """ACC (per cent) or F (a fraction) after each task, from the matrix of accuracies; NaN where undefined.
+
+        F after task t is the mean over j < t of the best accuracy of task j before t minus the present one.
+        """
+        matrix = self.array("accuracy")
+        if matrix is None:
+            return []
+        if name == "acc":
+            return [float(100.0 * np.mean(row[: t + 1])) for t, row in enumerate(matrix)]
+        drops = [np.fmax.reduce(matrix[:t, :t], axis=0) - matrix[t, :t] for t in range(1, len(matrix))]
+        return [float("nan"), *(float(np.mean(drop)) for drop in drops)]
+
+    def as_json(self) -> dict[str, Any]:
+        """The record as result.json has it; marks that are not set are left out."""
+        names = ("run_id", "config", "data", "metrics", "per_task", "diagnostics", "timing", "provenance")
+        marks = {name: True for name in ("synthetic", "made_up") if getattr(self, name)}
+        return {"format": FORMAT, **{name: getattr(self, name) for name in names}, **marks}
+
+
+class Row(Record, frozen=True, kw_only=True, eq=False):
+    """A line of rows.jsonl."""
+
+    arrays: list[str]
+    dropped: list[str] = []
+
+
+_R = TypeVar("_R", bound=Record)
+
+
+def safe_name(name: str) -> bool:
+    """Whether a name read from a file may become a part of a path.
+
+    >>> safe_name("pmnist-cold-s0-1a2b3c4d"), safe_name("../x"), safe_name(".."), safe_name("a/b"), safe_name("")
+    (True, False, False, False, False)
+    """
+    return _NAME.fullmatch(name) is not None
+
+
+def read_record(raw: bytes, where: Path | str, *, remedy: str, name: str | None = None) -> Record:
+    """The record in the bytes of a result.json, checked; `name` stands in for a run id that is absent."""
+    return _checked(raw, where, FORMAT, Record, remedy, {} if name is None else {"run_id": name})
+
+
+def read_row(raw: bytes, where: Path | str, *, remedy: str) -> Row:
+    """A line of rows.jsonl, checked."""
+    row = _checked(raw, where, ROWS_FORMAT, Row, remedy, {})
+    for name in (*row.arrays, *row.dropped):
+        if not safe_name(name):
+            raise ColdError(f"{where} has an array of the name {name!r}, which no run has; {remedy}")
+    return row
+
+
+def check_array(name: str, array: object, where: Path | str) -> NDArray[Any]:
+    """An array as it was stored; one that has the wrong kind or shape for its name is a `ColdError`."""
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
+        raise ColdError(f"{where} is damaged: the array {name} has no numbers; run it again")
+    square = name != "accuracy" or array.shape[:1] == array.shape[1:]
+    if array.ndim != _DIMENSIONS.get(name, array.ndim) or not square:
+        raise ColdError(f"{where} is damaged: the array {name} has the shape {array.shape}; run it again")
+    return array
+
+
+def _checked(raw: bytes, where: object, wanted: str, kind: type[_R], remedy: str, absent: dict[str, str]) -> _R:
+    """One decoder for both formats; whatever is wrong becomes one line."""
+    try:
+        content = _parsed(raw)
+    except (ValueError, msgspec.MsgspecError, RecursionError):
+        raise ColdError(f"{where} is damaged (truncated or not JSON); {remedy}") from None
+    found = content.get("format") if isinstance(content, dict) else None
+    if found != wanted:
+        raise ColdError(f"{where} has format {str(found)[:40]!r}, this version reads {wanted!r}; {remedy}")
+    lacking = [name for name in ("config", "metrics") if not isinstance(content.get(name), dict)]
+    if lacking:
+        raise ColdError(f"{where} has no {' and no '.join(lacking)}; {remedy}")
+    part = ""
+    try:
+        record = msgspec.convert({**absent, **content}, kind)
+        for part, values in _VALUES.items():
+            msgspec.convert(getattr(record, part), values)
+    except (msgspec.ValidationError, RecursionError) as error:
+        words = " ".join(str(error).split())[:300].replace("`$", f"`{part}" if part else "`$")
+        raise ColdError(f"{where} has a wrong entry: {words}; {remedy}") from None
+    if not safe_name(record.run_id):
+        raise ColdError(f"{where} has the run id {record.run_id[:80]!r}, which cannot name a folder; {remedy}")
+    present = with_present_names(record.diagnostics, OLD_DIAGNOSTICS)
+    synthetic = record.synthetic or record.config.get("dataset") == "synthetic"
+    return msgspec.structs.replace(record, diagnostics=present, synthetic=synthetic)
+
+
+def _parsed(raw: bytes) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, ValueError):
+        if b"NaN" in raw or b"Infinity" in raw:  # no JSON, but Python writes and reads it
+            return json.loads(raw)
+        raise

@@ -1,0 +1,42 @@
+"""Claims: statements with a program that gives a verdict on each.
+
+base   what a claim is, what its check finds, and how a check is run
+known  all claims that are installed, found through entry points
+text   claims in words: paragraphs, JSON, and the page with the table of all claims
+"""
+
+from .base import (
+    NO_RUNS,
+    VERDICTS,
+    Check,
+    CheckedClaim,
+    Claim,
+    Finding,
+    NoRuns,
+    Registry,
+    RunSource,
+    Verdict,
+    run_claim,
+)
+from .known import all_claims, find_claims, seen_in
+from .text import plain, reflow, table_of
+
+__all__ = [
+    "NO_RUNS",
+    "VERDICTS",
+    "Check",
+    "CheckedClaim",
+    "Claim",
+    "Finding",
+    "NoRuns",
+    "Registry",
+    "RunSource",
+    "Verdict",
+    "all_claims",
+    "find_claims",
+    "plain",
+    "reflow",
+    "run_claim",
+    "seen_in",
+    "table_of",
+]

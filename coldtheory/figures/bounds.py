@@ -1,0 +1,152 @@
+"""How tight the bounds are: right side over left side against V, and what the right side is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from ..bounds import Bound, evaluate, facts_of
+from ..simulation import simulate
+from ..tasks import make_tasks
+from . import style as s
+from .table import Table, Tell, counted, mean_and_quantiles, quiet
+
+#: (statement, form) whose tightness is drawn
+BOUNDS = (
+    ("thm3", "corrected"),
+    ("thm3", "trajectory"),
+    ("thm3_sharp", "corrected"),
+    ("thm3_sharp", "sharp"),
+    ("cor1", "corrected"),
+    ("thm4", "corrected"),
+    ("thm4", "progress"),
+    ("thm4", "by_lindley"),
+    ("thm4", "a_priori"),
+)
+_SEEDS_AT_ONCE = 5  # every queue of every run is kept while its bounds are evaluated
+
+_Forms = Mapping[tuple[str, str], tuple[str, str, Any]]  # (statement, form): words, colour, line
+
+_GRADIENT: _Forms = {
+    ("cor1", "corrected"): ("Corollary 1", s.PALETTE[3], "-"),
+    ("thm3", "corrected"): ("Theorem 3", s.PALETTE[0], "-"),
+    ("thm3_sharp", "corrected"): ("Theorem 3'", s.PALETTE[4], "-"),
+    ("thm3", "trajectory"): ("Theorem 3, at the models", s.PALETTE[0], (0, (2, 2))),
+    ("thm3_sharp", "sharp"): ("Theorem 3', sharpest", s.PALETTE[4], "--"),
+}
+_QUEUE: _Forms = {
+    ("thm4", "corrected"): ("Theorem 4", s.PALETTE[1], "-"),
+    ("thm4", "progress"): ("Theorem 4, sharpest of its kind", s.PALETTE[1], "--"),
+    ("thm4", "a_priori"): (r"$\ell r^2/2$", s.PALETTE[7], "-"),
+    ("thm4", "by_lindley"): ("Lindley's identity", s.PALETTE[2], "-"),
+}
+_DISSECTED = {
+    ("thm3", "corrected"): "Theorem 3",
+    ("thm3_sharp", "sharp"): "Theorem 3', sharpest",
+    ("thm4", "corrected"): "Theorem 4",
+}
+
+
+def bound_terms(*, regimes: Sequence[str], V: Sequence[float], seeds: int, T: int, tell: Tell = quiet) -> Table:
+    """Each statement's left side, right side, terms and their ratio, in the forms that hold, over a V-sweep.
+
+    Mean and quantiles over seeds; empty where a premise fails or the measured side is 0 for some seed.
+    """
+    groups = [
+        (regime, range(first, min(first + _SEEDS_AT_ONCE, seeds)))
+        for regime in regimes
+        for first in range(0, seeds, _SEEDS_AT_ONCE)
+    ]
+    found: dict[tuple[str, str, str], list[dict[str, np.ndarray]]] = {
+        (regime, *name): [] for regime in regimes for name in BOUNDS
+    }
+    for regime, some in counted(groups, tell):
+        facts = facts_of(simulate(make_tasks(regime, some, T=T), V=V))
+        for name in BOUNDS:
+            found[regime, *name].append(_parts(evaluate(*name, facts)))
+    rows: list[dict[str, Any]] = []
+    for (regime, id_, form), pieces in found.items():
+        for part in pieces[0]:
+            array = np.concatenate([piece[part] for piece in pieces])
+            here = {"regime": regime, "statement": id_, "form": form, "part": part}
+            rows += [{**here, "V": v, **mean_and_quantiles(array[:, i])} for i, v in enumerate(V)]
+    return Table.of(rows)
+
+
+def _parts(bound: Bound) -> dict[str, np.ndarray]:
+    """(streams, V) arrays by name, NaN where the statement does not apply."""
+    use = bound.applicable
+    sides = {"measured": bound.lhs, "bound": bound.rhs, "ratio": bound.rhs / np.where(bound.lhs > 0, bound.lhs, np.nan)}
+    return {
+        n: np.where(use, a, np.nan) for n, a in {**sides, **{f"term: {t}": v for t, v in bound.terms.items()}}.items()
+    }
+
+
+def draw_bounds(tables: Mapping[str, Table]) -> Figure:
+    """Top: bounds of the gradient. Bottom: bounds of the queue. 1 is equality."""
+    table = tables["bound_terms"]
+    figure, axes = s.panels(3, 2, height=4.6, sharex=True, sharey="row")
+    for row, forms in enumerate((_GRADIENT, _QUEUE)):
+        for column, regime in enumerate(s.REGIME_COLOR):
+            ax = axes[row, column]
+            ax.axhline(1.0, color="black", linewidth=0.7)
+            for (statement, form), (words, color, line) in forms.items():
+                one = table.where(regime=regime, statement=statement, form=form, part="ratio")
+                ax.plot(one["V"], one["mean"], color=color, linestyle=line, label=words)
+                ax.fill_between(one["V"], one["low"], one["high"], color=color, alpha=0.15, linewidth=0)
+            ax.set_xscale("log")
+            ax.set_yscale("log")
+            ax.set_title(s.REGIME_NAME[regime])
+            if row == 1:
+                ax.set_xlabel("V")
+    axes[0, 0].set_ylabel("gradient: bound / measured")
+    axes[1, 0].set_ylabel("queue: bound / measured")
+    s.letter(list(axes.flat))
+    handles = [handle for ax in axes[:, 0] for handle in ax.get_legend_handles_labels()[0]]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    return s.finish(figure)
+
+
+def draw_bound_terms(tables: Mapping[str, Table]) -> Figure:
+    """Each term as a share of the right side, stacked: what adds above 0, what is taken off below."""
+    table = tables["bound_terms"]
+    figure, axes = s.panels(3, len(_DISSECTED), height=5.2, sharex=True, sharey="row")
+    shown: dict[str, None] = {}
+    for row, ((statement, form), words) in enumerate(_DISSECTED.items()):
+        for column, regime in enumerate(s.REGIME_COLOR):
+            shown |= dict.fromkeys(
+                _stack(axes[row, column], table.where(regime=regime, statement=statement, form=form))
+            )
+            axes[row, column].set_title(s.REGIME_NAME[regime])
+        axes[row, 0].set_ylabel(f"{words}:\nshare of the bound")
+    for ax in axes[-1]:
+        ax.set_xlabel("V")
+    s.letter(list(axes.flat))
+    handles = [Patch(color=s.TERM_COLOR[name], label=name) for name in s.TERM_COLOR if name in shown]
+    figure.legend(handles=handles, loc="outside lower center", ncols=5)
+    return s.finish(figure)
+
+
+def _stack(ax: Axes, table: Table) -> list[str]:
+    """Draw the shares of one bound; the names of the terms that can be seen."""
+    whole = table.where(part="bound")
+    base = {"above": np.zeros(len(whole)), "below": np.zeros(len(whole))}
+    seen = []
+    for part in (name for name in table.values("part") if name.startswith("term: ")):
+        share = table.where(part=part)["mean"] / whole["mean"]
+        for side, values in (("above", np.maximum(share, 0.0)), ("below", np.minimum(share, 0.0))):
+            if np.nanmax(np.abs(values), initial=0.0) > 0.005:
+                name = part.removeprefix("term: ")
+                seen.append(name)
+                top = base[side] + values
+                ax.fill_between(whole["V"], base[side], top, color=s.TERM_COLOR[name], linewidth=0)
+                base[side] = top
+    ax.axhline(0.0, color="black", linewidth=0.5)
+    ax.set_xscale("log")
+    ax.margins(x=0, y=0.02)
+    return seen

@@ -1,0 +1,202 @@
+"""One look for all figures: sizes, colours, line styles, and the helpers that keep them consistent.
+
+No global state of matplotlib is touched: figures are made by the object interface inside an `rc_context`.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import seaborn as sns
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from .table import Table
+
+COLUMN, PAGE = 3.25, 6.75  # widths in inches
+DPI = 220  # 1485 pixels across a page
+
+_COLORBLIND: list[str] = sns.color_palette("colorblind").as_hex()
+REGIME_COLOR = {"low": _COLORBLIND[0], "high": _COLORBLIND[1], "conflict": _COLORBLIND[2]}
+REGIME_NAME = {"low": "LOW", "high": "HIGH", "conflict": "CONFLICT"}
+METHOD_NAME = {"previous": "COLD", "best": "COLD-ORACLE"}
+PALETTE = _COLORBLIND
+BEFORE: dict[str, Any] = {"linestyle": "-"}  # the gradient at x_{t-1}
+AFTER: dict[str, Any] = {"linestyle": (0, (4, 1.5))}  # the gradient at x_t
+GREY = "0.35"
+TERM_COLOR = {
+    "variation": _COLORBLIND[3], "first loss": _COLORBLIND[4], "conflict": _COLORBLIND[9], "queues": _COLORBLIND[7],
+    "residual": _COLORBLIND[8], "last loss": _COLORBLIND[5], "last Lyapunov": _COLORBLIND[6], "ageing": "0.8",
+    "relief": "0.2",
+}  # fmt: skip
+
+GRADIENT = r"average $\|\nabla\Phi_t\|^2$"
+GRADIENT_BEFORE = r"average $\|\nabla\Phi_t(x_{t-1})\|^2$"
+QUEUE = r"average queue $\bar{Q}$"
+FIT = (50.0, 200.0)  # the range of V in which the paper's text reads slopes
+
+
+def rc() -> dict[Any, Any]:
+    """seaborn's ticks and paper, with type that stays readable at column width."""
+    return {
+        **sns.axes_style("ticks"),
+        **sns.plotting_context("paper"),
+        "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
+        "mathtext.fontset": "dejavusans",
+        "font.size": 7.5, "axes.labelsize": 7.5, "axes.titlesize": 8, "legend.fontsize": 6.5,
+        "xtick.labelsize": 6.5, "ytick.labelsize": 6.5, "legend.title_fontsize": 6.5,
+        "axes.linewidth": 0.7, "lines.linewidth": 1.2, "lines.markersize": 3.5,
+        "xtick.major.width": 0.7, "ytick.major.width": 0.7, "xtick.minor.width": 0.4, "ytick.minor.width": 0.4,
+        "xtick.major.size": 3, "ytick.major.size": 3, "xtick.minor.size": 1.6, "ytick.minor.size": 1.6,
+        "legend.frameon": False, "legend.handlelength": 1.9, "legend.borderaxespad": 0.3, "legend.labelspacing": 0.3,
+        "axes.titlepad": 4, "axes.labelpad": 2.5, "axes.prop_cycle": cycler(color=_COLORBLIND),
+        "pdf.fonttype": 42, "savefig.dpi": DPI, "svg.hashsalt": "coldtheory",
+    }  # fmt: skip
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    with mpl.rc_context(rc()):
+        yield
+
+
+def new_figure(width: float = PAGE, height: float = 2.2) -> Figure:
+    figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def panels(columns: int, rows: int = 1, *, height: float = 2.2, width: float = PAGE, **more: Any) -> tuple[Figure, Any]:
+    """A figure and its axes, always as an array (rows, columns)."""
+    figure = new_figure(width, height)
+    return figure, figure.subplots(rows, columns, squeeze=False, **more)
+
+
+def band(
+    ax: Axes,
+    x: np.ndarray,
+    by_seed: np.ndarray,
+    *,
+    color: str,
+    label: str | None = None,
+    gaps: bool = True,
+    **line: Any,
+) -> np.ndarray:
+    """The mean over seeds (rows) with the range from the 10 % to the 90 % quantile; returns the mean.
+
+    Where some seeds have no value (they diverged) nothing is drawn; with `gaps` False the others are (not yet run).
+    """
+    known = np.isfinite(by_seed)
+    use = known.all(axis=0) if gaps else known.any(axis=0)
+    x, by_seed = x[use], by_seed[:, use]
+    mean = np.nanmean(by_seed, axis=0)
+    ax.plot(x, mean, color=color, label=label, **line)
+    if len(by_seed) > 1 and len(x):
+        low, high = np.nanquantile(by_seed, [0.1, 0.9], axis=0)
+        ax.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
+    return np.asarray(mean)
+
+
+def heat(ax: Axes, table: Table, name: str, top: float) -> Any:
+    """A column of numbers over t (to the right) and k (upwards), from 0 to `top`; empty where there is none."""
+    t, k = np.unique(table["t"]), np.unique(table["k"])
+    values = np.full((len(k), len(t)), np.nan)
+    values[np.searchsorted(k, table["k"]), np.searchsorted(t, table["t"])] = table[name]
+    colors = mpl.colormaps["mako_r"].with_extremes(bad="white")
+    return ax.pcolormesh(t, k, values, cmap=colors, vmin=0.0, vmax=top, shading="nearest", rasterized=True)
+
+
+def loglog(ax: Axes, x: str, y: str) -> None:
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+
+
+def few_ticks(ax: Axes, axis: str, values: Sequence[float]) -> None:
+    """Plain numbers at the given places of a logarithmic axis that spans too little for powers of ten."""
+    which = ax.xaxis if axis == "x" else ax.yaxis
+    which.set_major_locator(mpl.ticker.FixedLocator(list(values)))
+    which.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
+    which.set_minor_formatter(mpl.ticker.NullFormatter())
+
+
+def letter(axes: Sequence[Axes]) -> None:
+    """(a), (b), ... before each panel's title."""
+    for ax, name in zip(axes, "abcdefghijkl", strict=False):
+        title = ax.get_title()
+        ax.set_title("")
+        ax.set_title(f"({name}) {title}" if title else f"({name})", loc="left")
+
+
+def minus(text: str) -> str:
+    """Numbers in text with a proper minus sign."""
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def power(value: float) -> str:
+    """A number as text: 0.5, 40, and 4e-7 as four times a power of ten."""
+    if value == 0 or 1e-2 <= value < 1e4:
+        return f"{value:g}"
+    digits, exponent = f"{value:.1e}".split("e")
+    factor = "" if float(digits) == 1 else rf"{float(digits):g}\cdot "
+    return rf"${factor}10^{{{int(exponent)}}}$"
+
+
+def finish(figure: Figure) -> Figure:
+    for ax in figure.axes:
+        if ax.axison and ax.get_label() != "<colorbar>":
+            sns.despine(ax=ax)
+            for axis in (ax.xaxis, ax.yaxis):
+                if axis.get_scale() == "log" and not isinstance(axis.get_major_locator(), mpl.ticker.FixedLocator):
+                    _plain_if_narrow(axis)
+    return figure
+
+
+def _plain_if_narrow(axis: Axis) -> None:
+    """Numbers such as 0.2 where a logarithmic axis has too few powers of ten; else only powers get a label."""
+    low, high = axis.get_view_interval()
+    axis.set_minor_formatter(mpl.ticker.NullFormatter())
+    if np.floor(np.log10(high)) - np.ceil(np.log10(low)) < 1:
+        axis.set_major_locator(mpl.ticker.LogLocator(subs=(1.0, 2.0, 4.0)))
+        axis.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
+
+
+def small_print(figure: Figure, text: str) -> None:
+    """A line at the upper edge: who made the picture's data, of what size."""
+    line = figure.suptitle(text, fontsize=5.5, color=GREY, x=0.995, ha="right")
+    line.set_gid("small print")
+
+
+def settle(figure: Figure) -> None:
+    """Lay the figure out once and for all: each format then shows the same, whichever is written first."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+
+
+def watermark(figure: Figure, text: str = "made-up data") -> None:
+    """Across the whole picture, so that no crop of it passes for a result."""
+    figure.text(
+        0.5, 0.5, text, rotation=25, fontsize=26, color="crimson", alpha=0.35, ha="center", va="center",
+        weight="bold", zorder=10, in_layout=False, gid="watermark",
+    )  # fmt: skip
+
+
+def picture_bytes(figure: Figure, kind: str) -> bytes:
+    """The picture as a file's content, the same bytes every time: no dates, no program names.
+
+    Every time with the same versions of matplotlib and of the libraries below it, that is.
+    """
+    out = io.BytesIO()
+    blank: dict[str, Any] = {"png": {"Software": None}, "pdf": dict.fromkeys(("Creator", "Producer", "CreationDate"))}
+    with styled():
+        figure.savefig(out, format=kind, dpi=DPI, metadata=blank.get(kind))
+    return out.getvalue()
