@@ -43,24 +43,24 @@ def test_steps_are_kept_on_request(tmp_path):
 
 
 def test_packing_goes_on_and_repeats(tmp_path):
-    first = store(tmp_path, 0, 1)
-    pack(tmp_path)
-    rows, arrays = (tmp_path / ROWS).read_bytes(), (tmp_path / ARRAYS).read_bytes()
-    assert pack(tmp_path).packed == ()
-    store(tmp_path, 1)  # the same run again, with all its steps
-    assert (pack(tmp_path).same, (tmp_path / ROWS).read_bytes()) == ((first[1],), rows)
-    assert not (tmp_path / first[1]).exists()
-    (third,) = store(tmp_path, 2)
-    assert pack(tmp_path).packed == (third,)
-    assert sorted(find_runs(tmp_path)) == sorted([*first, third])
-    again = tmp_path / "again"
+    here, again = tmp_path / "here", tmp_path / "again"
+    first = store(here, 0, 1)
+    pack(here)
+    rows, arrays = (here / ROWS).read_bytes(), (here / ARRAYS).read_bytes()
+    assert pack(here).packed == ()
+    store(here, 1)  # the same run again, with all its steps
+    assert (pack(here).same, (here / ROWS).read_bytes()) == ((first[1],), rows)
+    assert not (here / first[1]).exists()
+    (third,) = store(here, 2)
+    assert pack(here).packed == (third,)
+    assert sorted(find_runs(here)) == sorted([*first, third])
     store(again, 2, 1, 0)
     for run_id, run in find_runs(again).items():  # time is part of a row
         path = again / run_id / RESULT
-        path.write_text(json.dumps({**run.as_json(), "provenance": find_runs(tmp_path)[run_id].provenance}))
+        path.write_text(json.dumps({**run.as_json(), "provenance": find_runs(here)[run_id].provenance}))
     pack(again)
-    assert (again / ARRAYS).read_bytes() == (tmp_path / ARRAYS).read_bytes() != arrays
-    assert sorted((again / ROWS).read_text().splitlines()) == sorted((tmp_path / ROWS).read_text().splitlines())
+    assert (again / ARRAYS).read_bytes() == (here / ARRAYS).read_bytes() != arrays
+    assert sorted((again / ROWS).read_text().splitlines()) == sorted((here / ROWS).read_text().splitlines())
 
 
 def test_other_content_is_not_overwritten(tmp_path):
