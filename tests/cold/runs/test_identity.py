@@ -62,7 +62,7 @@ def test_data_count_where_both_are_recorded(stored, here, same):
     assert same_data(stored, here) == same_run(run, config(), here) == same
     assert (difference(run, finished(here)) is None) == same
     if not same:
-        with pytest.raises(ColdError, match=r"made on other data \(fingerprint a\) than those at hand \(b\)"):
+        with pytest.raises(ColdError, match=r"made from other data \(fingerprint a, the data here have b\)"):
             check_same_run(run, config(), here)
 
 
@@ -95,7 +95,7 @@ def test_a_finished_run_of_other_data_is_not_reused(tmp_path, monkeypatch):
     assert fill(wanted, out, engine=SERIAL).reused == (run_id,)
     monkeypatch.setattr(grid_worker, "data_at_hand", lambda config, root: "other")
     refused = fill(wanted, out, engine=SERIAL)
-    assert f"made on other data (fingerprint {recorded}) than those at hand (other)" in refused.failed[run_id]
+    assert f"made from other data (fingerprint {recorded}, the data here have other)" in refused.failed[run_id]
     assert not list(out.glob("*/error.json"))  # the finished run is as good as it was
     anew = fill(wanted, tmp_path / "elsewhere", engine=SERIAL, roots=[out])
     assert anew.done == (run_id,)
