@@ -1,6 +1,7 @@
 # make          the main job: sweeps, checks, figures, report (no torch)
 # make test     the tests; `make test-slow` runs those that take longer
 # make lint     style, types, spelling and the direction of imports
+# make docs     the documentation; `make release` and `make pre-commit` stand at the end
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
@@ -42,3 +43,25 @@ lint: .venv/dev
 
 clean:
 	rm -rf .venv results report.html
+
+# The documentation, in docs/_build/html; a warning is an error. Nothing is loaded from a network.
+docs: .venv/docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+# An sdist and a wheel in dist/, their metadata checked, and what users have to know; nothing is uploaded.
+release: .venv/release
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+	@echo "version $$($(BIN)/python -c "import coldtheory; print(coldtheory.__version__)"); from CHANGELOG.md:"
+	@awk "/^## /{n++} n==1" CHANGELOG.md
+
+pre-commit: .venv/dev
+	$(BIN)/pre-commit run --all-files
+
+.PHONY: docs release pre-commit
+
+.venv/docs .venv/release: .venv/%: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) -e . --group $*
+	touch $@

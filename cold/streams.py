@@ -1,7 +1,8 @@
 """Random streams with a name: the same (seed, key) gives the same numbers, whatever else was drawn before.
 
 Each use has its own generator, so that no use disturbs another. The order of the training samples and the choice of
-the memory thus depend on the seed alone: methods are compared on the same batches and the same memory.
+the memory thus depend on the seed alone: methods are compared on the same batches and the same memory. With one
+version of torch these are the same on all machines.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Streams:
         self._generators: dict[str, torch.Generator] = {}
 
     def cpu(self, name: str) -> torch.Generator:
-        """For indices: drawn on the CPU on every machine, so that a GPU sees the same batches."""
+        """For indices: always drawn on the CPU, so that a GPU sees the same batches."""
         return self._get(f"cpu/{name}", torch.device("cpu"))
 
     def device(self, name: str) -> torch.Generator:

@@ -1,4 +1,9 @@
-"""Grids of runs: V, delta, eta, steps, T or the memory, for every seed, stored cell by cell."""
+"""Grids of runs: V, delta, eta, steps, T or the memory, for every seed, stored cell by cell.
+
+Jobs are cut in one way and use one thread of linear algebra each. So on one machine, and on machines with the same
+kernels, rows do not depend on the engine or the number of workers; machines with other kernels agree up to rounding.
+The keys of rows are the same on all machines.
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ benchmarks  what each named benchmark is made of
 lookup      entries by any of their spellings
 """
 
-from .benchmarks import BENCHMARK_NAMES, BENCHMARKS, BenchmarkEntry, Pixels
+from .benchmarks import BENCHMARK_NAMES, BENCHMARKS, BenchmarkEntry, Pixels, default_tasks, even_split
 from .lookup import (
     IID,
     benchmark,
@@ -20,23 +20,7 @@ from .lookup import (
 from .methods import COST_LETTERS, METHODS, ONLINE, QUEUE_SETTINGS, REPLAY, MethodEntry
 
 __all__ = [
-    "BENCHMARKS",
-    "BENCHMARK_NAMES",
-    "COST_LETTERS",
-    "IID",
-    "METHODS",
-    "ONLINE",
-    "QUEUE_SETTINGS",
-    "REPLAY",
-    "BenchmarkEntry",
-    "MethodEntry",
-    "Pixels",
-    "benchmark",
-    "benchmark_title",
-    "canonical",
-    "method",
-    "method_title",
-    "printed_costs",
-    "same",
-    "unused_settings",
-]
+    "BENCHMARKS", "BENCHMARK_NAMES", "COST_LETTERS", "IID", "METHODS", "ONLINE", "QUEUE_SETTINGS", "REPLAY",
+    "BenchmarkEntry", "MethodEntry", "Pixels", "benchmark", "benchmark_title", "canonical", "default_tasks",
+    "even_split", "method", "method_title", "printed_costs", "same", "unused_settings",
+]  # fmt: skip

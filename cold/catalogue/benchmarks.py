@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from coldtheory.paper import paper
 
@@ -59,3 +59,22 @@ BENCHMARKS: Mapping[str, BenchmarkEntry] = {
 }  # fmt: skip
 #: What `--dataset` takes, for messages.
 BENCHMARK_NAMES = (*BENCHMARKS, "folder:PATH")
+
+
+def default_tasks(name: str, options: Mapping[str, Any]) -> int | None:
+    """How many tasks a benchmark has unless told otherwise; None for a folder whose images nobody has counted."""
+    entry = BENCHMARKS.get(name)
+    if entry is None:
+        return None
+    if entry.data or options.get("permuted"):
+        return entry.tasks
+    return even_split(int(options.get("classes", entry.classes)))
+
+
+def even_split(classes: int) -> int:
+    """As many tasks as there can be with the same number, at least two, of classes in each.
+
+    >>> [even_split(classes) for classes in (10, 9, 7)]
+    [5, 3, 1]
+    """
+    return next(classes // width for width in range(2, classes + 1) if classes % width == 0) if classes > 1 else 1

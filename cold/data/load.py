@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from coldtheory.ground.errors import ColdError, unknown_name
 
-from ..catalogue import BENCHMARK_NAMES, BENCHMARKS, Pixels
+from ..catalogue import BENCHMARK_NAMES, BENCHMARKS, Pixels, even_split
 from . import synthetic
 from .augment import Transform
 from .benchmark import Benchmark
@@ -66,12 +66,12 @@ def load_benchmark(
         _check_options(name, options, synthetic.make, extra=("permuted",))
         images = synthetic.make(seed, **options)
         transform = _measured(images, bool(augment))
-        default = 5 if permuted else default_tasks(len(images.classes))
+        default = BENCHMARKS[name].tasks if permuted else even_split(len(images.classes))
     elif name.startswith("folder:"):
         _check_options(name, options, read_folder)
         images = read_folder(Path(name.removeprefix("folder:")).expanduser(), **options)
         transform = _measured(images, augment is not False)
-        name, default = f"folder:{images.source}", default_tasks(len(images.classes))
+        name, default = f"folder:{images.source}", even_split(len(images.classes))
     elif name in BENCHMARKS:
         entry = BENCHMARKS[name]
         _check_options(name, options, None)
@@ -93,15 +93,6 @@ def load_benchmark(
     return split_benchmark(
         name, images, transform, tasks=count, seed=seed, sizes=sizes, iid=iid, order=order, heads=heads
     )
-
-
-def default_tasks(classes: int) -> int:
-    """As many tasks as there can be with the same number, at least two, of classes in each.
-
-    >>> [default_tasks(classes) for classes in (10, 9, 7)]
-    [5, 3, 1]
-    """
-    return next(classes // width for width in range(2, classes + 1) if classes % width == 0) if classes > 1 else 1
 
 
 def _measured(images: Images, augment: bool) -> Transform:

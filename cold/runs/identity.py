@@ -6,8 +6,8 @@ Settings: those at their default do not count, so that a version with more setti
 do those that say where a run computes and not what (`cold.config.PLACE`). A folder of images counts by its name.
 
 Data: a fingerprint of the data (`cold.data.images.fingerprint`) stands beside the settings, never a path, and is
-compared where both sides have one. Where one of
-them has none, the data are unrecorded: the runs count as the same, and `cold show` and `cold compare` say so.
+compared where both sides have one. Where one of them has none, the data are unrecorded: the runs count as the same,
+and `cold show` and `cold compare` say so.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 from coldtheory.ground.errors import ColdError
 
-from ..catalogue import BENCHMARKS
+from ..catalogue import default_tasks
 from ..config import PLACE, RunConfig, make_config
 from .schema import Result
 
@@ -131,11 +131,7 @@ def _by_name(dataset: str) -> str:
 
 
 def _tasks(config: RunConfig) -> int:
-    if config.dataset.startswith(_FOLDER):
+    count = default_tasks(config.dataset, config.data_options)
+    if count is None:
         raise ColdError(f"a grid on {config.dataset} needs the number of tasks; set tasks")
-    entry = BENCHMARKS.get(config.dataset)
-    if entry is not None and entry.data:
-        return entry.tasks
-    from ..data.load import load_benchmark  # noqa: PLC0415  (torch)
-
-    return len(load_benchmark(config.dataset, seed=config.seed, **config.data_options).tasks)
+    return count

@@ -70,7 +70,8 @@ class Claim:
     """One statement, the verdict recorded for it, and the check that gives the verdict again.
 
     `check` takes nothing. If `runs` is given, it takes the folder of runs, and raises `NoRuns` where those that it
-    needs are not there.
+    needs are not there. The verdict is the same on every machine, whatever its kernels; margins, and the numbers in
+    the evidence, are the same up to rounding.
     """
 
     id: str

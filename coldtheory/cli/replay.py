@@ -13,6 +13,7 @@ from rich.table import Table
 
 from ..bounds import Bound
 from ..counterexamples import counterexample_names
+from ..ground.files import write_atomically
 from ..ground.terminal import plain_table
 from ..ideal import ideal_points
 from ..search.rerun import Rerun, rerun
@@ -52,7 +53,6 @@ def replay(
 def draw_instance(again: Rerun, path: Path) -> None:
     from ..figures import style  # noqa: PLC0415  (matplotlib is slow to load)
     from ..figures.instance import draw_instance as drawn  # noqa: PLC0415
-    from ..ground.files import write_atomically  # noqa: PLC0415
 
     bounds = [again.stored] if again.other is None else [again.stored, again.other]
     prime = again.instance.options.get("delta_prime")

@@ -32,7 +32,10 @@ _COLUMNS = (
 
 
 def log_grid(low: float, high: float, count: int) -> tuple[float, ...]:
-    """The same numbers as `--V low:high:countlog`, so that figures and sweeps share their rows."""
+    """The same numbers as `--V low:high:countlog`, so that figures and sweeps share their rows.
+
+    Powers differ in their last bits from machine to machine; twelve digits do not.
+    """
     return tuple(float(f"{value:.12g}") for value in np.geomspace(low, high, count))
 
 

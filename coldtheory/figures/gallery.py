@@ -138,7 +138,7 @@ def complaint(figure: Figure, results: Path) -> str:
 
 
 def write_figure(figure: Figure, results: Path, gallery: Path, formats: Sequence[str] = ("png", "pdf")) -> list[Path]:
-    """Draw one figure from stored data; the same data give the same bytes."""
+    """Draw one figure from stored data; with the same libraries the same data give the same bytes."""
     from .style import picture_bytes  # noqa: PLC0415  (matplotlib is slow to import)
 
     stored = figure.load(results)

@@ -191,7 +191,10 @@ def watermark(figure: Figure, text: str = "made-up data") -> None:
 
 
 def picture_bytes(figure: Figure, kind: str) -> bytes:
-    """The picture as a file's content, the same bytes every time: no dates, no program names."""
+    """The picture as a file's content, the same bytes every time: no dates, no program names.
+
+    Every time with the same versions of matplotlib and of the libraries below it, that is.
+    """
     out = io.BytesIO()
     blank: dict[str, Any] = {"png": {"Software": None}, "pdf": dict.fromkeys(("Creator", "Producer", "CreationDate"))}
     with styled():

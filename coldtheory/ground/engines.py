@@ -51,8 +51,8 @@ def dask_client(scheduler: str | None, n_jobs: int) -> Any:
         raise ColdError("--engine dask needs dask: pip install 'cold-continual[dask]'") from None
     if scheduler is None:
         workers = joblib.cpu_count() if n_jobs < 0 else n_jobs
-        # a cluster that the client starts itself ends with the client
-        return Client(n_workers=workers, threads_per_worker=1, dashboard_address=None)  # type: ignore[no-untyped-call]
+        # a cluster that the client starts itself ends with the client; any free port, for another may run already
+        return Client(n_workers=workers, threads_per_worker=1, dashboard_address=":0")  # type: ignore[no-untyped-call]
     try:
         return Client(scheduler, timeout="10s")  # type: ignore[no-untyped-call]
     except (OSError, TimeoutError, ValueError) as error:

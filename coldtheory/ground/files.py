@@ -14,7 +14,10 @@ from .errors import ColdError
 
 
 def config_key(config: Mapping[str, Any]) -> str:
-    """A short name for a configuration: equal configurations have equal keys, on every machine."""
+    """A short name for a configuration: equal configurations have equal keys, on every machine.
+
+    A number enters by the shortest decimal text that stands for it, so configurations are equal to the last bit.
+    """
     text = json.dumps(config, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -17,6 +17,8 @@ from cold.distributed import Group, cut, joined
 from cold.losses import merged
 from tests.cold.several_processes import RUNS, run
 
+pytestmark = pytest.mark.torch_kernels
+
 HERE = Path(__file__).parent
 # The two programs sum the rows of a batch in another order. A gradient is a sum over n < 100 rows of terms below 1, so
 # the two differ by at most n u = 100 * 1.1e-16, about 1e-14. Adam's first step lr g/(|g| + eps) has at g = 0 the slope

@@ -14,6 +14,8 @@ from cold.losses import merged, per_sample_losses
 from cold.models import HeadedModel
 from coldtheory.ground.errors import ColdError
 
+pytestmark = pytest.mark.torch_kernels
+
 CLASSES, WIDTH, PIXELS = 3, 16, 10
 
 

@@ -38,6 +38,7 @@ def same_weights(left: Path, right: Path) -> None:
 # ---------------------------------------------------------------------------------------------- in one process
 
 
+@pytest.mark.torch_kernels
 @pytest.mark.parametrize("changes", [
     {"method": "cold"}, {"method": "cold", "queue_update": "epoch"}, {"method": "cold-oracle"}, {"method": "er"},
     {"method": "cold-oracle", "oracle": "streaming", "replay": "mixed"}, {"method": "finetune", "optimizer": "sgdm"},

@@ -12,6 +12,8 @@ from cold.dpp import COLD
 from cold.queues import VirtualQueues
 from coldtheory.ground.errors import ColdError
 
+pytestmark = pytest.mark.torch_kernels
+
 
 class Point(nn.Module):
     """A model that is a point w; a sample is an optimum a, and the output w - a."""

@@ -24,6 +24,8 @@ from coldtheory.geometry import (
     sup_abs_difference,
 )
 
+pytestmark = pytest.mark.kernels
+
 seeds = st.integers(0, 2**32 - 1)
 
 

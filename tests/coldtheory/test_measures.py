@@ -18,6 +18,8 @@ from coldtheory.geometry import (
     sup_abs_difference,
 )
 
+pytestmark = pytest.mark.kernels
+
 
 def one_task(q, s, t):
     """Loss t (from 0) of stream s, as a stream of one task."""

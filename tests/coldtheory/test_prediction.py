@@ -9,6 +9,8 @@ from coldtheory import ColdError, simulate
 from coldtheory.prediction import predicted_grad_sq_before
 from coldtheory.tasks import from_optima
 
+pytestmark = pytest.mark.kernels
+
 
 @pytest.mark.parametrize("steps", [1, 3])
 @pytest.mark.parametrize("drift", [False, True])

@@ -10,6 +10,8 @@ import pytest
 from coldtheory import DivergenceWarning, from_optima, simulate
 from tests.coldtheory.reference import cold
 
+pytestmark = pytest.mark.kernels
+
 RTOL = 1e-10  # of each array's largest entry
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from coldtheory import Ball, ColdError, DivergenceWarning, from_optima, largest_stable_eta, make_tasks, simulate
 
+pytestmark = pytest.mark.kernels
+
 PER_TASK = ("grad_sq_before", "grad_sq_after", "Qbar", "Delta", "alpha", "cross")
 
 

@@ -12,6 +12,8 @@ import pytest
 
 import coldtheory.sweep as sweep_module
 from coldtheory import ColdError, simulate
+from coldtheory.cli.options import parse_grid
+from coldtheory.ground.files import config_key
 from coldtheory.rows import CONFIG_KEYS, MEASURED_KEYS, loglog_slope, mean_over_seeds, smallest_at
 from coldtheory.sources import Source, load_source
 from coldtheory.store import RowFile, read_rows, row_files
@@ -25,6 +27,15 @@ def without_origin(rows):
     return [{name: value for name, value in row.items() if name != "provenance"} for row in rows]
 
 
+@pytest.mark.kernels
+def test_keys_and_grids_are_the_same_on_every_machine():
+    """Rows that one machine has stored are found again on another."""
+    assert config_key({"V": 0.1, "eta": "auto", "delta": [4e-7, 2.5e-300]}) == "eb6448ca384e5bc9"
+    grids = {"V": "10:1000:20log", "w": "10:4000:24log", "d": "0.1:1000:25log"}
+    assert config_key({name: parse_grid(text, name) for name, text in grids.items()}) == "f3c6d3dc818b00f1"
+
+
+@pytest.mark.kernels
 def test_rows_hold_what_the_simulator_says(tmp_path):
     rows = run_cells(grid(SMALL, "V", V, 3), tmp_path, engine="serial")
     assert len(rows) == 9
@@ -44,6 +55,7 @@ def test_every_key_of_a_row_is_documented(tmp_path):
     assert {"commit", "packages", "python", "time"} <= set(content["provenance"][0])
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("engine", ["serial", "loky"])
 def test_rows_are_the_same_for_every_engine_and_number_of_jobs(engine, tmp_path):
     cells = grid(SMALL, "V", V, 12)
@@ -56,7 +68,7 @@ def test_dask_cluster_of_two_workers_gives_the_same_rows(tmp_path):
     distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
     cells = grid(SMALL, "V", V, 12)
     serial = run_cells(cells, tmp_path / "serial", engine="serial")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
         assert len(cluster.workers) == 2
         rows = run_cells(cells, tmp_path / "dask", engine="dask", scheduler=cluster.scheduler_address)
     assert without_origin(serial) == without_origin(rows)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from coldtheory.claims import Claim, all_claims, run_claim
 from coldtheory.paper import reader as tables
 from paper_checks import tables_arithmetic, tables_ranking, text_complexity, text_contradictions
+from tests.paper_checks.claims_page import check_on_the_page
 
 TABLES = tables.HERE / "paper_tables.toml"
 FACTS = tables.HERE / "paper_facts.toml"
@@ -28,6 +29,7 @@ def find(id: str) -> Claim:
 def test_recorded_verdict_is_found_again(claim: Claim) -> None:
     outcome = run_claim(claim)
     assert not outcome.changed, outcome.finding.evidence
+    check_on_the_page(outcome.as_json())
     text = json.dumps(outcome.as_json(), allow_nan=False)
     assert json.loads(text)["id"] == claim.id
     assert ":" in claim.label

@@ -11,6 +11,8 @@ from coldtheory.measures import eta_alpha_max
 from coldtheory.prediction import predicted_grad_sq_before
 from coldtheory.tasks import base_and_drift
 
+pytestmark = pytest.mark.kernels
+
 SEEDS = range(20)
 V = np.geomspace(10, 2400, 48)
 NOISE = {"low": 0.0004, "high": 0.0064}

@@ -9,6 +9,9 @@ import pytest
 from coldtheory.bounds import STATEMENTS, evaluate
 from coldtheory.claims import all_claims, run_claim
 from paper_checks import _evidence
+from tests.paper_checks.claims_page import check_on_the_page
+
+pytestmark = pytest.mark.kernels
 
 # The claims on tables and text have tests of their own, which also change the data under them.
 OTHERS = ("paper_checks.tables_", "paper_checks.text_")
@@ -19,6 +22,7 @@ CLAIMS = [c for c in all_claims() if c.module.startswith("paper_checks.") and no
 def test_recorded_verdict_is_found_again(claim):
     outcome = run_claim(claim)
     assert not outcome.changed, outcome.finding.evidence
+    check_on_the_page(outcome.as_json())
     row = json.loads(json.dumps(outcome.as_json(), allow_nan=False))
     assert row["id"] == claim.id
     assert ":" in claim.label

@@ -18,7 +18,7 @@ def cluster():
     with distributed.LocalCluster(
         n_workers=2,
         threads_per_worker=1,
-        dashboard_address=None,
+        dashboard_address=":0",
         silence_logs=logging.CRITICAL,
         resources={"gpu": 0.5},
     ) as running:

@@ -14,6 +14,8 @@ from cold.models import HeadedModel
 from cold.models.networks import mlp, resnet18, small_conv
 from tests.cold.methods.method_cases import in_second_task, two_widths
 
+pytestmark = pytest.mark.torch_kernels
+
 
 def samples(shape, classes=3, count=23):
     x = torch.randn(count, *shape, generator=torch.Generator().manual_seed(1))

@@ -14,6 +14,8 @@ from cold.methods import agem, gem
 from cold.methods.gradients import flat, gradient, present, weights_of
 from tests.cold.methods.method_cases import in_second_task, two_widths
 
+pytestmark = pytest.mark.torch_kernels
+
 
 def nearest_in_cone(g: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """argmin |x - g| over rows @ x >= 0: the best feasible point among the projections for all sets of tight rows."""

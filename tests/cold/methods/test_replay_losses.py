@@ -9,6 +9,8 @@ from torch.nn import functional
 from cold.methods import Batch
 from tests.cold.methods.method_cases import STREAM, class_incremental, in_second_task, trainer, two_widths
 
+pytestmark = pytest.mark.torch_kernels
+
 
 def logits(made, raw, head):
     return made.model(raw, [(head, len(raw))])[0]

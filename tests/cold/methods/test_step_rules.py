@@ -13,6 +13,8 @@ from cold.methods.nccl import step_sizes
 from coldtheory.ground.errors import ColdError
 from tests.cold.methods.method_cases import class_incremental, in_second_task, trainer, two_widths, weights
 
+pytestmark = pytest.mark.torch_kernels
+
 # ---------------------------------------------------------------------------------------------- NCCL
 
 

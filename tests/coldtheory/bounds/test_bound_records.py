@@ -15,6 +15,8 @@ from coldtheory.nonconvex import Box, Cosines, descend, minimise_on_grid
 from coldtheory.tasks import from_optima
 from tests.calls import calls_of
 
+pytestmark = pytest.mark.kernels
+
 FORMS = [(id_, form) for id_, statement in STATEMENTS.items() for form in statement.forms]
 IDS = ["-".join(pair) for pair in FORMS]
 LINE = [[0.0], [1.0], [0.5]]

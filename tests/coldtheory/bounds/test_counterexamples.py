@@ -15,6 +15,8 @@ from coldtheory.ground.errors import ColdError
 from tests.calls import calls_of
 from tests.coldtheory.bounds.rationals import Exact, load, printed_sides
 
+pytestmark = pytest.mark.kernels
+
 FOLDER = Path(counterexamples.__file__).parent
 INSTANCES = {instance.name: instance for instance in all_counterexamples()}
 # Queues square the models, so that digits double with every task: rationals are for small T.

@@ -24,6 +24,8 @@ from tests.coldtheory.bounds.mutants import NEVER_POSITIVE, Mutation, mutations
 from tests.coldtheory.bounds.test_terms import CLAIMED, RUNS, both
 from tests.coldtheory.properties.worlds import World, batch, cosine_batch
 
+pytestmark = pytest.mark.kernels
+
 POOL = json.loads((Path(__file__).parent / "pool.json").read_text(encoding="utf-8"))["runs"]
 
 # Mutants that are theorems themselves.

@@ -13,6 +13,8 @@ from coldtheory.bounds import STATEMENTS, evaluate
 from coldtheory.tasks import from_optima
 from tests.coldtheory.bounds.formulas import Written, written
 
+pytestmark = pytest.mark.kernels
+
 TASKS = {
     "optima": [["0"], ["2"], ["-1"], ["-2"]],
     "hessians": ["1", "1/2", "3/4", "1"],

@@ -14,6 +14,8 @@ from hypothesis import HealthCheck, Phase, find, settings
 from coldtheory.bounds import evaluate
 from tests.coldtheory.properties.worlds import World, batch, worlds
 
+pytestmark = pytest.mark.kernels
+
 SEARCH = settings(
     max_examples=3000,
     database=None,

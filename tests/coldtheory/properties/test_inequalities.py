@@ -17,6 +17,8 @@ from hypothesis import assume, event, example, given, settings, target
 from coldtheory.bounds import STATEMENTS, evaluate
 from tests.coldtheory.properties.worlds import World, batch, cosine_batch, worlds
 
+pytestmark = pytest.mark.kernels
+
 LOSSES = {"quadratics": batch, "cosines": cosine_batch}
 
 # Forms that ask more of the runs than the others of their statement have worlds of their own.

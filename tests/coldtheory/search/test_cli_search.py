@@ -15,6 +15,8 @@ from coldtheory.search.files import to_toml
 from coldtheory.search.rerun import rerun, tomllib
 from tests.calls import calls_of
 
+pytestmark = pytest.mark.kernels
+
 
 def call(*words):
     return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "110"})

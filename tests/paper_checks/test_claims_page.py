@@ -1,0 +1,38 @@
+"""docs/claims.md is what `coldtheory check --markdown` prints: every claim, in its place, with its statement.
+
+That each verdict and margin on the page is found again is checked where the claims are checked: test_verdicts.py and
+test_claims_text.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from coldtheory.claims import all_claims, table_of
+from tests.paper_checks.claims_page import PAGE, rows_on_the_page
+
+CLAIMS = [claim for claim in all_claims() if claim.module.startswith("paper_checks.")]
+
+
+def without_findings(page: str) -> str:
+    return re.sub(r"\| [^|]* \| ((?:[^|]|\\\|)*)<br>\*\*Found:\*\* .* \|$", r"| \1 |", page, flags=re.M)
+
+
+def test_every_claim_stands_in_its_place_with_its_statement_and_verdict():
+    rows = [
+        {
+            "id": claim.id, "label": claim.label, "section": claim.section, "statement": claim.statement,
+            "verdict": claim.recorded, "margin": None, "evidence": "x",
+        }
+        for claim in CLAIMS
+    ]  # fmt: skip
+    assert without_findings(PAGE.read_text(encoding="utf-8")) == without_findings(table_of(rows))
+
+
+def test_the_page_is_read_as_it_is_meant():
+    found = rows_on_the_page()
+    assert {name: verdict for name, (verdict, _) in found.items()} == {claim.id: claim.recorded for claim in CLAIMS}
+    counts = Counter(verdict for verdict, _ in found.values())
+    assert all(f"{count} {verdict}" in PAGE.read_text(encoding="utf-8") for verdict, count in counts.items())
+    assert sum(margin is not None for _, margin in found.values()) > len(found) / 2
