@@ -258,20 +258,3 @@ def test_the_page_is_part_of_the_installed_package():
     files = {path for path in (root / "coldtheory" / "report").iterdir() if path.suffix in (".html", ".css", ".js")}
     assert len(files) >= 11
     assert files <= taken
-
-
-def test_what_the_runs_say_stands_in_a_list_below_the_picture(tmp_path):
-    (tmp_path / "README.md").write_text(
-        "# Figures\n\n## One\n\nA sentence.\n\n![One](one.png)\n\n`coldtheory plot one` · [PDF](one.pdf)\n\n"
-        "- “V helps.” **Agrees**: +1 [+0.5, +1.5] (3 seeds). `coldtheory check --only trend-one`\n"
-        "- “V hurts.” **Not settled**: a < b. `coldtheory check --only trend-two`\n"
-    )
-    caption = gallery.read_captions(tmp_path / "README.md")["one.png"]
-    assert (caption.text, caption.command) == ("A sentence.", "coldtheory plot one")
-    assert [point.split("**")[1] for point in caption.points] == ["Agrees", "Not settled"]
-    assert "coldtheory" not in "".join(caption.points)
-    (tmp_path / "one.png").write_bytes(PICTURE)
-    card = gallery.figure_cards(tmp_path)
-    assert card.count("<li>") == 2
-    assert "<strong>Not settled</strong>" in card
-    assert "a &lt; b" in card
