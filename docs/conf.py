@@ -57,4 +57,4 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "github-dark",
 }
-html_sidebars = {"index": []}
+html_sidebars = {"*": []}  # pages of the first level have nothing below them; the API reference has

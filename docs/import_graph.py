@@ -178,10 +178,12 @@ def svg(graph: Graph) -> str:
         )  # boxes one above the other would hide the lines behind them
         order = sorted(level, key=lambda node: _pull(node, graph, place))
         height = max(len(_label(node, graph)) for node in level) * line + 14
-        for i, node in enumerate(order):
-            words = _label(node, graph)
-            x = width * (i + 0.5) / len(order) + aside
-            place[node] = (x, top, max(len(word) for word in words) * 7.0 + 20, len(words) * line + 12)
+        sizes = {node: (_text_width(_label(node, graph)), len(_label(node, graph)) * line + 12) for node in order}
+        space = max(8.0, (width - sum(w for w, _ in sizes.values())) / (len(order) + 1))
+        left = space + aside
+        for node, (w, h) in sizes.items():
+            place[node] = (left + w / 2, top, w, h)
+            left += w + space
         top += height + gap
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top:.0f}"',
@@ -226,6 +228,10 @@ def _label(node: str, graph: Graph) -> list[str]:
         else:
             lines[-1] = longer
     return [_package(node), *lines]
+
+
+def _text_width(lines: list[str]) -> float:
+    return max(len(words) for words in lines) * 7.0 + 20
 
 
 def _pull(node: str, graph: Graph, place: Mapping[str, tuple[float, float, float, float]]) -> float:

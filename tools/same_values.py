@@ -59,11 +59,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
-    parser.add_argument("--renamed", type=Path, help="a JSON object: old key -> new key")
+    parser.add_argument("--renamed", type=Path, help="tests/renamed_keys.json: sections of old key -> new key")
+    parser.add_argument("--section", default="check", help="of that file")
     parser.add_argument("--ignore", default=",".join(IGNORED), help="keys by commas")
     parser.add_argument("--rtol", type=float, default=1e-12)
     given = parser.parse_args()
-    renamed = {} if given.renamed is None else json.loads(given.renamed.read_text())
+    renamed = {} if given.renamed is None else json.loads(given.renamed.read_text())[given.section]
     old, new = (json.loads(path.read_text()) for path in (given.old, given.new))
     found = list(differences(old, new, renamed, tuple(given.ignore.split(",")), given.rtol))
     added = [line for line in found if line.endswith(": new")]

@@ -20,25 +20,7 @@ from .lookup import (
 from .methods import COST_LETTERS, METHODS, ONLINE, QUEUE_SETTINGS, REPLAY, MethodEntry
 
 __all__ = [
-    "BENCHMARKS",
-    "BENCHMARK_NAMES",
-    "COST_LETTERS",
-    "IID",
-    "METHODS",
-    "ONLINE",
-    "QUEUE_SETTINGS",
-    "REPLAY",
-    "BenchmarkEntry",
-    "MethodEntry",
-    "Pixels",
-    "benchmark",
-    "benchmark_title",
-    "canonical",
-    "default_tasks",
-    "even_split",
-    "method",
-    "method_title",
-    "printed_costs",
-    "same",
-    "unused_settings",
-]
+    "BENCHMARKS", "BENCHMARK_NAMES", "COST_LETTERS", "IID", "METHODS", "ONLINE", "QUEUE_SETTINGS", "REPLAY",
+    "BenchmarkEntry", "MethodEntry", "Pixels", "benchmark", "benchmark_title", "canonical", "default_tasks",
+    "even_split", "method", "method_title", "printed_costs", "same", "unused_settings",
+]  # fmt: skip

@@ -41,15 +41,8 @@ from ..memory import Draw, Memory
 from ..streams import Streams
 
 __all__ = [
-    "Batch",
-    "Context",
-    "Method",
-    "Published",
-    "all_methods",
-    "check_choice",
-    "check_options",
-    "find_method",
-]
+    "Batch", "Context", "Method", "Published", "all_methods", "check_choice", "check_options", "find_method",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -177,7 +177,7 @@ PAPER_FIGURES: tuple[TrainingFigure, ...] = (
     ),
     TrainingFigure(
         "varying_epochs_supple",
-        "Epochs a task, Split-CIFAR10 and Split-CIFAR100",
+        "Epochs per task, Split-CIFAR10 and Split-CIFAR100",
         "Accuracy and forgetting against the number of passes over each task.",
         (_sweep(C10, "epochs", _EPOCHS, 1000), _sweep(C100, "epochs", _EPOCHS, 5000)),
     ),

@@ -120,9 +120,11 @@ class StoredArrays(Mapping[str, NDArray[Any]]):
 def npz_bytes(arrays: Arrays) -> bytes:
     """A compressed npz file; equal arrays give equal bytes."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+    with zipfile.ZipFile(buffer, "w") as file:
         for name, array in arrays.items():
-            with file.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+            about = zipfile.ZipInfo(f"{name}.npy")  # without a date
+            about.compress_type = zipfile.ZIP_DEFLATED
+            with file.open(about, "w") as member:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
     return buffer.getvalue()
 

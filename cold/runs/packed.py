@@ -20,6 +20,7 @@ from .loose import ArrayFile, StoredArrays, npz_bytes, only_writer, read_loose, 
 from .schema import ARRAYS, RESULT, ROWS, ROWS_FORMAT, Result, read_row
 
 STEPS = ("queue_steps", "queue_steps_at")  #: what packing drops unless it is told to keep it
+_COMPACT = (",", ":")
 _RESTORE = "restore the file, or remove the line and run it again"
 
 
@@ -135,7 +136,7 @@ def write_rows(place: Path, results: Iterable[Result]) -> None:
         for result in ordered
     ]
     write_atomically(place / ARRAYS, npz_bytes(arrays))
-    write_atomically(place / ROWS, "".join(f"{json.dumps(row)}\n" for row in rows))
+    write_atomically(place / ROWS, "".join(f"{json.dumps(row, separators=_COMPACT)}\n" for row in rows))
 
 
 def _remove(folder: Path) -> None:

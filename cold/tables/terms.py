@@ -87,7 +87,7 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Published:
+class OwnPaper:
     """Settings of a method's own paper, and where they come from if not from there."""
 
     settings: Settings = field(default_factory=dict)
@@ -204,20 +204,20 @@ def _seeds(about: Settings) -> tuple[int, ...]:
     return tuple(about["seeds"] if "seeds" in about else declarations()["seeds"])
 
 
-def published(method: str, dataset: str) -> Published:
+def published(method: str, dataset: str) -> OwnPaper:
     """What a method takes from its own paper for a dataset; memory and whatever `keeps` names stay the table's."""
     if _method(method).get("unpublished"):  # nothing to set beyond the base
-        return Published()
+        return OwnPaper()
     here = declarations()["published"].get(dataset, {})
     entry = here.get(method, {})
     settings = _own_settings(method, entry.get("from", dataset))
     if settings is None:
-        return Published(absent=f"its authors print no settings for {dataset}")
+        return OwnPaper(absent=f"its authors print no settings for {dataset}")
     assumed = entry.get("assumed", {})
     words = [f"settings of its paper for {entry['from']}"] if "from" in entry else []
     words += [f"{name} = {value} assumed" for name, value in assumed.items()]
     kept = {k: v for k, v in layered(settings, assumed).items() if k not in here.get("keeps", ["memory"])}
-    return Published(kept, "; ".join(words))
+    return OwnPaper(kept, "; ".join(words))
 
 
 def _own_settings(method: str, dataset: str) -> Settings | None:
@@ -244,7 +244,7 @@ def _row(key: str, kind: str, about: Settings) -> Row:
     variant = declarations()["variant"].get(key, {})
     name = variant.get("method", key)
     method, plain = _method(name), variant.get("plain", False)
-    own = published(name, about["base"]["dataset"]) if kind == "published" and not plain else Published()
+    own = published(name, about["base"]["dataset"]) if kind == "published" and not plain else OwnPaper()
     equal = {} if kind == "published" or plain else layered(method.get("equal", {}), about.get("of", {}).get(key, {}))
     wanted = variant.get("tuned", method.get("tuned", True))
     tuned = kind == "equal" and not plain and "tuning_out" in about and wanted

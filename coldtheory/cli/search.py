@@ -14,7 +14,7 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from ..ground.errors import ColdError
-from ..search import Found, Plan, Progress, plan_for, save_instance, search
+from ..search import Found, Plan, SearchProgress, plan_for, save_instance, search
 from ..search.instance import form_that_holds, in_form
 from ..search.plans import check_form, first_form
 from ..search.rerun import Rerun
@@ -119,7 +119,7 @@ def _watched(statement: str, form: str, plan: Plan, **how: Any) -> Found:
     with Bar(text, BarColumn(), console=Console(stderr=True), transient=True) as bar:
         line = bar.add_task("searching", total=None, time="", round=1, T=plan.T[0], score=0.0)
 
-        def watch(now: Progress) -> None:
+        def watch(now: SearchProgress) -> None:
             limit = now.limits.seconds
             time = f"{now.elapsed:.0f} s" if limit is None else f"{max(limit - now.elapsed, 0.0):.0f} s left"
             told: dict[str, Any] = {"time": time, "round": now.rounds + 1, "T": now.T, "score": max(now.score, 0.0)}

@@ -23,9 +23,8 @@ GROUP = "coldtheory.figures"
 
 def figures(scale: Scale | None = None, wanted: Wanted | None = None) -> tuple[Figure, ...]:
     """Every figure of every installed package, ours first; `scale` is the size of our data."""
-    further = [
-        figure for entry in metadata.entry_points(group=GROUP) for figure in _figures_of(entry, wanted or Wanted())
-    ]
+    entries = {entry.value: entry for entry in metadata.entry_points(group=GROUP)}  # an installation may be seen twice
+    further = (figure for entry in entries.values() for figure in _figures_of(entry, wanted or Wanted()))
     known = (*theory_figures(scale), *further)
     seen: set[str] = set()
     for figure in known:

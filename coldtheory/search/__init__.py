@@ -6,9 +6,9 @@
 True
 """
 
-from .driver import Found, Limits, Progress, search
+from .driver import Found, Limits, SearchProgress, search
 from .files import save_instance
 from .instance import Confirmed
 from .plans import Plan, plan_for
 
-__all__ = ["Confirmed", "Found", "Limits", "Plan", "Progress", "plan_for", "save_instance", "search"]
+__all__ = ["Confirmed", "Found", "Limits", "Plan", "SearchProgress", "plan_for", "save_instance", "search"]

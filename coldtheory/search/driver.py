@@ -68,7 +68,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Progress:
+class SearchProgress:
     """What a watcher of the search is told after each generation."""
 
     elapsed: float
@@ -94,7 +94,7 @@ def search(
     candidates: int | None = None,
     until_broken: bool | None = None,
     waived: Collection[str] = (),
-    watch: Callable[[Progress], None] = lambda _: None,
+    watch: Callable[[SearchProgress], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Found:
     """The largest lhs/rhs of a statement's form over the runs of a plan, within limits.
@@ -133,7 +133,7 @@ class _Hunt:
         limits: Limits,
         seed: int,
         waived: tuple[str, ...],
-        watch: Callable[[Progress], None],
+        watch: Callable[[SearchProgress], None],
         clock: Callable[[], float],
     ) -> None:
         self.statement, self.form, self.plan = statement, form, plan
@@ -195,7 +195,7 @@ class _Hunt:
             self.evaluations += len(values)
             here.take(points.T, values)
             self.top = max(self.top, here.score)
-            self.watch(Progress(self.elapsed, self.limits, self.rounds, self.evaluations, space.T, self.top))
+            self.watch(SearchProgress(self.elapsed, self.limits, self.rounds, self.evaluations, space.T, self.top))
             return -values
 
         def enough(intermediate_result: OptimizeResult) -> None:

@@ -77,7 +77,7 @@ def _mirror(app: Any, docname: str, source: list[str]) -> None:
         mirrored = [name for name, file in MIRRORED.items() if ROOT / file == target]
         return f"]({mirrored[0]}.md{found[2]})" if mirrored else f"]({_relative(target)}{found[2]})"
 
-    source[0] = re.sub(r"\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)", moved, path.read_text(encoding="utf-8"))
+    source[0] = re.sub(r"\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*|)\)", moved, path.read_text(encoding="utf-8"))
 
 
 def _relative(target: Path) -> str:

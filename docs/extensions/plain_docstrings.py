@@ -41,7 +41,10 @@ class ModuleDocstring(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        module = import_module(self.arguments[0])
+        try:
+            module = import_module(self.arguments[0])
+        except ImportError as error:
+            raise self.error(f"no module {self.arguments[0]}: {error}") from None
         self.env.note_dependency(str(module.__file__))
         lines = plain_to_rst(inspect.getdoc(module) or "").splitlines()
         return self.parse_text_to_nodes("\n".join(lines))

@@ -14,7 +14,7 @@ from coldtheory.ideal import ideal_points, smallest_feasible_delta
 from coldtheory.quadratics import Quadratics
 from coldtheory.search import Limits, plan_for, search
 from coldtheory.search.comparators import comparators_of, lowest_tolerances
-from coldtheory.search.driver import Progress
+from coldtheory.search.driver import SearchProgress
 from coldtheory.search.instance import Confirmed, confirm, in_few_digits, plain_of
 from coldtheory.search.plans import Plan
 from coldtheory.search.population import assess, run_candidates, scores, step_sizes, tasks_of, tightness
@@ -147,7 +147,7 @@ def test_the_time_limit_is_kept_and_told():
     told = []
     ticks = itertools.count()
     found = search("thm2", "corrected", seconds=9.0, watch=told.append, clock=lambda: float(next(ticks)))
-    assert all(isinstance(now, Progress) and now.limits == Limits(seconds=9.0) for now in told)
+    assert all(isinstance(now, SearchProgress) and now.limits == Limits(seconds=9.0) for now in told)
     looks = [now.elapsed for now in told]
     assert looks == sorted(looks)
     assert looks[0] <= 2.0
