@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .geometry import Ball
-from .ground.errors import ColdError, unknown_name
+from .ground.checks import LARGEST_WHOLE, choice, kind_of, number, numbers, whole
+from .ground.errors import ColdError
+from .ground.limits import array_bytes, demand_memory
 from .quadratics import Array
 
 Reference = Literal["previous", "best"]
@@ -54,12 +56,10 @@ class Settings:
             ("reference", reference, Reference), ("weights", weights, Weights), ("solver", solver, Solver),
         )  # fmt: skip
         for kind, name, known in choices:
-            if name not in get_args(known):
-                raise unknown_name(kind, name, get_args(known))
+            choice(kind, name, get_args(known))
         if isinstance(eta, str) and eta != "auto":
             raise ColdError(f"eta must be a number > 0 or 'auto', got {eta!r}")
-        numbers = {"V": V, "delta": delta, "steps": steps} | ({} if isinstance(eta, str) else {"eta": eta})
-        arrays = _one_shape(numbers)
+        arrays = _one_shape({"V": V, "delta": delta, "steps": steps} | ({} if isinstance(eta, str) else {"eta": eta}))
         for name, array in arrays.items():
             bad = ~np.isfinite(array) | ((array < 0) if name == "delta" else (array <= 0))
             if bad.any():
@@ -67,10 +67,15 @@ class Settings:
                 raise ColdError(f"{name} must be finite and {limit}, got {array[bad].flat[0]}")
         if (arrays["steps"] != np.floor(arrays["steps"])).any():
             raise ColdError("steps must be whole numbers")
-        if window is not None and (reference != "best" or window != int(window) or window < 1):
-            raise ColdError("window must be a whole number >= 1 and goes with reference='best'")
-        if not np.isfinite(noise) or noise < 0:
-            raise ColdError(f"noise must be finite and >= 0, got {noise}")
+        if (arrays["steps"] > LARGEST_WHOLE).any():
+            raise ColdError(f"steps must be at most {LARGEST_WHOLE}, got {arrays['steps'].max():g}")
+        if window is not None:
+            window = whole("window", window, least=1)
+            if reference != "best":
+                raise ColdError("window must be a whole number >= 1 and goes with reference='best'")
+        noise = number("noise", noise, least=0)
+        if ball is not None:
+            kind_of("ball", ball, Ball, "make one with Ball(center, radius)")
         if noise > 0 and solver == "exact":
             raise ColdError("gradient noise goes with solver='gd': the exact minimiser takes no gradient steps")
         return Settings(
@@ -82,8 +87,8 @@ class Settings:
             weights=weights,
             solver=solver,
             window=window,
-            noise=float(noise),
-            noise_seed=int(noise_seed) if isinstance(noise_seed, int) else tuple(int(s) for s in noise_seed),
+            noise=noise,
+            noise_seed=_keys(noise_seed),
             ball=ball,
         )
 
@@ -92,12 +97,19 @@ class Settings:
         return self.V.shape
 
 
-def _one_shape(numbers: dict[str, ArrayLike]) -> dict[str, Array]:
+def _one_shape(given: dict[str, ArrayLike]) -> dict[str, Array]:
+    arrays = [numbers(name, value, finite=False, copy=False) for name, value in given.items()]
     try:
-        arrays = [np.asarray(value, dtype=np.float64) for value in numbers.values()]
-        arrays = [array.copy() for array in np.broadcast_arrays(*arrays)]
-    except (TypeError, ValueError):
+        shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    except ValueError:
         raise ColdError("V, eta, delta and steps must be numbers, or arrays of one shape") from None
-    if arrays[0].size == 0:
+    demand_memory(len(arrays) * array_bytes(shape), f"settings of the shape {shape}")
+    if 0 in shape:
         raise ColdError("V is empty: give at least one value")
-    return dict(zip(numbers, arrays, strict=True))
+    return {name: np.broadcast_to(array, shape).copy() for name, array in zip(given, arrays, strict=True)}
+
+
+def _keys(noise_seed: int | Sequence[int]) -> int | tuple[int, ...]:
+    if isinstance(noise_seed, list | tuple | range | np.ndarray):
+        return tuple(whole("noise_seed", seed, least=0) for seed in noise_seed)
+    return whole("noise_seed", noise_seed, least=0)
