@@ -34,8 +34,9 @@ def number(
         or (above is not None and found <= above)
         or (most is not None and found > most)
     ):
-        words = " and ".join(["finite", *(f"{sign} {end:g}" for sign, end in ends if end is not None)])
-        raise ColdError(f"{name} must be a number, {words}, got {shown(value)}")
+        words = [f"{sign} {end:g}" for sign, end in ends if end is not None]
+        wanted = " and ".join([*words, "finite"]) if words else "a finite number"
+        raise ColdError(f"{name} must be {wanted}, got {shown(value)}")
     return found
 
 

@@ -87,8 +87,8 @@ class Npz:
         try:
             with self._zip.open(entry) as member:
                 shape, dtype = _header(member)
-            if dtype.hasobject:
-                raise self._damaged()
+            if dtype.hasobject:  # a pickle, which could run code
+                raise ColdError(f"{self.path} is damaged: the array {name} has no numbers; {self._remedy}")
             size = array_bytes(shape, dtype.itemsize)
             if size > entry.file_size:
                 raise self._damaged()
