@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
@@ -14,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-import coldtheory.ground.files as files
 from coldtheory import ColdError
+from coldtheory.ground import files
 from coldtheory.ground.files import replacing, write_atomically
 
 
@@ -195,7 +196,7 @@ def test_a_failure_keeps_the_old_file_and_leaves_nothing_behind(call, error, tmp
         raise error
 
     monkeypatch.setattr(f"coldtheory.ground.files.os.{call}", fail)
-    with pytest.raises(ColdError if isinstance(error, OSError) else KeyboardInterrupt, match="No space left|^$"):
+    with pytest.raises(ColdError if isinstance(error, OSError) else KeyboardInterrupt, match=r"No space left|^$"):
         write_atomically(path, "new")
     monkeypatch.undo()
     assert path.read_text() == "old"
@@ -258,10 +259,8 @@ def test_the_order_of_writes_replayed_up_to_every_point(tmp_path, monkeypatch):
         (folder / "file").write_text("old")
         with monkeypatch.context() as patch:
             recorder = Recorder(patch, stop_at)
-            try:
+            with contextlib.suppress(Recorder.Stopped):
                 write_atomically(folder / "file", "new")
-            except Recorder.Stopped:
-                pass
         return recorder.calls, folder
 
     calls, folder = replay(None)
