@@ -33,7 +33,7 @@ from .distributed import Group, SharedForward
 from .methods.base import Batch, Context, find_method
 from .models import build_model, model_bytes
 from .record import Position, Progress, Record
-from .runs import MODEL, Result, comparable, identified, make_result, same_data, write_result
+from .runs import MODEL, Result, comparable, identified, make_result, other_data, same_data, write_result
 from .streams import Streams
 
 _LOOK_EVERY = 50
@@ -131,10 +131,7 @@ class Trainer:
     def check_data(self, what: str, stored: str | None) -> None:
         """Raises if `what` was made from other data than this run's; says so on stderr if that is not recorded."""
         if not same_data(stored, self.data):
-            raise ColdError(
-                f"{what} was made from other data (fingerprint {stored}, this run's data have {self.data}); name the "
-                "data it was made from with --data-root or folder:PATH, or start over with --fresh"
-            )
+            raise other_data(what, stored, self.data)
         if stored is None and self.group.leads:
             print(f"note: {what} does not record its data; they are taken to be this run's", file=sys.stderr)
 

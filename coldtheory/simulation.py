@@ -101,6 +101,21 @@ class Run:
         return np.asarray(self.grad_sq_after.mean(axis=-1))
 
     @property
+    def avg_grad_before(self) -> Array:
+        """The old name of `avg_grad_sq_before`, until 0.3.0."""
+        return self._renamed("avg_grad_before", "avg_grad_sq_before")
+
+    @property
+    def avg_grad_after(self) -> Array:
+        """The old name of `avg_grad_sq_after`, until 0.3.0."""
+        return self._renamed("avg_grad_after", "avg_grad_sq_after")
+
+    def _renamed(self, old: str, new: str) -> Array:
+        warnings.warn(f"Run.{old} is called {new} now; the old name goes with 0.3.0", DeprecationWarning, stacklevel=3)
+        found: Array = getattr(self, new)
+        return found
+
+    @property
     def avg_Qbar(self) -> Array:
         """(1/T) sum_{t=1}^T Qbar[t-1], (...)."""
         return np.asarray(self.Qbar.mean(axis=-1))

@@ -18,8 +18,8 @@ from coldtheory.ground.command_line import JsonOption
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 
+from ..catalogue import METHODS
 from ..config import make_config
-from ..methods import all_methods
 from ..runs import MODEL, Result, find_run, same_data
 from ..trainer import Trainer
 from .show import RunArgument
@@ -54,7 +54,7 @@ def evaluate(
     then = result.array("accuracy")
     if then is None:
         raise ColdError(f"{result.run_id} has no accuracies to compare with; run it again")
-    given = {"device": device, "method": _method(result, method), **({} if dataset is None else {"dataset": dataset})}
+    given = {"device": device, "method": _method(result, method), "dataset": _dataset(result, dataset)}
     trainer = Trainer(make_config(result.config, given), data_root=data_root)
     try:
         trainer.model.load_state_dict(weights)
@@ -84,10 +84,18 @@ def _method(result: Result, given: str | None) -> str:
     named = str(result.config.get("method", ""))
     if given is not None:
         return given
-    if named not in {method.name for method in all_methods()}:
+    if named not in METHODS:
         words = f"{result.run_id} was made by the method {named!r}, which is not built in"
         raise ColdError(f"{words}; give its file with --method FILE.py if you trust it")
     return named
+
+
+def _dataset(result: Result, given: str | None) -> str:
+    """The benchmark to load; where a folder of images lies is for the user to say."""
+    named = str(result.config.get("dataset", ""))
+    if given is None and named.startswith("folder:"):
+        raise ColdError(f"{result.run_id} was made on a folder of images; say where it is with --dataset folder:PATH")
+    return given or named
 
 
 def export(

@@ -1,6 +1,5 @@
 """Training figures, drawn from stored runs. Nothing here imports torch.
 
-store          the schema of a stored run, and reading it
 paper_figures  every training figure of the paper: panels, and the runs that each of them wants
 select         from stored runs to one tidy table per figure
 printed        the paper's own numbers as rows of that table

@@ -13,7 +13,7 @@ from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import config_key
 
 from ..catalogue import IID, benchmark, benchmark_title, method_title
-from ..runs import FORMAT, Result, find_runs
+from ..runs import FORMAT, Result, default_roots, find_runs
 from ..studies import PROFILES, Picture, planned, studies
 from .paper_figures import SEEDS, Panel, TrainingFigure
 from .printed import printed_rows
@@ -29,7 +29,7 @@ class TrainingData:
     figure: TrainingFigure
     profile: str | None = None  #: only runs of this profile; None: of none of the reduced ones
     paper: bool = False  #: whether the paper's printed numbers come along
-    kept: Path | None = None  #: a second folder of runs, such as the one under version control
+    kept: bool = False  #: whether the runs in their usual places count, too: see `cold.runs.default_roots`
     dataset: str | None = None  #: what stands in for the paper's data, as `TrainingFigure.on` takes it
 
     @property
@@ -93,7 +93,8 @@ class TrainingData:
         return tuple(run for run in runs if settings(run.config) in own) or runs, found.problems
 
     def _folders(self, folder: Path) -> tuple[Path, ...]:
-        return (folder,) if self.kept is None else (folder, self.kept)
+        usual = default_roots() if self.kept else ()
+        return (folder, *(root for root in usual if folder not in root.parents))
 
     def make(self, folder: Path, tell: Tell) -> None:
         raise ColdError(f"training runs are not made here; make them with: {self.command}")

@@ -83,9 +83,14 @@ def check_same_run(result: Result, config: RunConfig, data: str | None = None) -
         return result
     if same_data(result.data, data):
         raise ColdError(f"{where} holds a run with other settings than its name says; run it again")
-    raise ColdError(
-        f"{where} was made on other data (fingerprint {result.data}) than those at hand ({data}); keep both by another "
-        "--out, or replace it with --fresh"
+    raise other_data(str(where), result.data, data)
+
+
+def other_data(what: str, stored: str | None, here: str | None) -> ColdError:
+    """The error for what was made from other data than those at hand."""
+    return ColdError(
+        f"{what} was made from other data (fingerprint {stored}, the data here have {here}); name the data it was made "
+        "from with --data-root or folder:PATH, start over with --fresh, or keep both with another --out"
     )
 
 

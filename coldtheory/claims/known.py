@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 
 from ..ground.errors import ColdError, unknown_name
+from ..ground.plugins import contributions
 from .base import CheckedClaim, Claim, run_claim
 
 GROUP = "coldtheory.claims"
@@ -24,29 +24,14 @@ GROUP = "coldtheory.claims"
 def all_claims() -> tuple[Claim, ...]:
     """Every claim of every installed package, in the order in which each package gives them."""
     found: dict[str, Claim] = {}
-    for entry in metadata.entry_points(group=GROUP):
-        for claim in _claims_of(entry):
-            if claim.id in found:
-                raise ColdError(
-                    f"two claims are called {claim.id!r} ({found[claim.id].module} and {claim.module}); remove the "
-                    "package of one of them"
-                )
-            found[claim.id] = claim
+    for claim in contributions(GROUP, Claim):
+        if claim.id in found:
+            raise ColdError(
+                f"two claims are called {claim.id!r} ({found[claim.id].module} and {claim.module}); remove the "
+                "package of one of them"
+            )
+        found[claim.id] = claim
     return tuple(found.values())
-
-
-def _claims_of(entry: metadata.EntryPoint) -> tuple[Claim, ...]:
-    package = entry.value.partition(":")[0] if entry.dist is None else entry.dist.name
-    try:
-        given = tuple(entry.load()())
-    except Exception as error:  # a plug-in may fail in any way; the user needs its name
-        why = f"{type(error).__name__}: {error}".replace("\n", " ")
-        raise ColdError(f"the claims of {package} ({entry.value}) cannot be loaded: {why}; reinstall it") from error
-    for claim in given:
-        if not isinstance(claim, Claim):
-            kind = type(claim).__name__
-            raise ColdError(f"the claims of {package} ({entry.value}) hold a {kind}, which is no Claim; reinstall it")
-    return given
 
 
 def find_claims(only: str, claims: Iterable[Claim] | None = None) -> tuple[Claim, ...]:

@@ -26,7 +26,6 @@ _WIDTH = 80  # of lists that no terminal shows
 _STATE_COLOR = {"present": "green", "stale": "yellow", "missing": "dim"}
 
 RESULTS = Path("results")
-KEPT = Path("runs")  # finished training runs under version control: looked at beside the default folder of results
 
 ToOption = Annotated[Path, typer.Option("--to", help="Folder of the pictures.")]
 
@@ -41,7 +40,7 @@ def list_figures(out: OutOption = RESULTS, to: ToOption = Path("figures"), as_js
 
     Example: [bold]coldtheory figures[/]
     """
-    known = registry.figures(SCALE, Wanted(kept=_kept(out)))
+    known = registry.figures(SCALE, Wanted(kept=out == RESULTS))
     entries = [_entry(figure, out, to) for figure in known]
     if as_json:
         typer.echo(json.dumps(entries))
@@ -102,7 +101,7 @@ def plot(
     """
     if stored and run:
         raise ColdError("--stored draws only what is there and --run makes what is not; give one of the two")
-    known = registry.figures(SCALE, Wanted(dataset, profile, paper, _kept(out)))
+    known = registry.figures(SCALE, Wanted(dataset, profile, paper, kept=out == RESULTS))
     chosen = list(known) if name == "all" else [registry.find(name, known)]
     if check:
         _check(chosen, to, as_json=as_json)
@@ -132,10 +131,6 @@ def plot(
         gallery.write_readme(known, to)
     if as_json:
         typer.echo(json.dumps({"drawn": drawn, "skipped": [figure.id for figure in skipped]}))
-
-
-def _kept(out: Path) -> Path | None:
-    return KEPT if out == RESULTS else None
 
 
 def _entry(figure: Figure, out: Path, to: Path) -> dict[str, Any]:

@@ -105,7 +105,7 @@ class Wanted:
     dataset: str | None = None
     profile: str | None = None
     paper: bool = False
-    kept: Path | None = None  #: where finished runs are kept, beside the folder of results
+    kept: bool = False  #: whether finished runs that are kept elsewhere count beside the folder of results
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Which files a module's results can depend on: a digest of the module and of all that it imports.
 
-Imports are read from the source text, and nothing is imported or run. An import inside a function counts; one that
-only a type checker sees counts only for the name that is asked of it, because packages here load such names when they
-are asked for. The data files (TOML) beside a module belong to it.
+Imports are read from the source text, and nothing is imported or run. An import inside a function counts. Some imports
+of a package's __init__ count only for the names that are asked of the package: those that only a type checker sees, as
+packages here load such names when they are asked for, and all of an __init__ that does nothing but pass names on. The
+data files (TOML) beside a module belong to it if its code names such a file.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ _DATA = (".toml",)
 
 @dataclass
 class _Imports:
-    """What a module imports: (module, names taken from it; none for the module itself)."""
+    """What a module imports, as (module, name); without a name, the module itself."""
 
-    always: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
-    by_name: dict[str, str] = field(default_factory=dict)  #: names that only a type checker imports -> their module
+    always: list[tuple[str, str]] = field(default_factory=list)
+    by_name: dict[str, tuple[str, str]] = field(default_factory=dict)  #: what counts for those who ask for the name
+    data: bool = False  #: whether it names a data file
 
 
 class Code:
@@ -83,7 +85,7 @@ class Code:
 
     def _digest(self, module: str) -> str:
         files = {name: self._files[name][1] for name in self.closure(module)}
-        for folder in {self._files[name][0].parent for name in files}:
+        for folder in {self._files[name][0].parent for name in files if self._read_imports(name).data}:
             files |= dict(self._data.get(folder, ()))
         total = hashlib.sha256()
         for name, content in sorted(files.items()):
@@ -92,39 +94,66 @@ class Code:
 
     def _imported(self, module: str) -> Iterator[str]:
         """The modules that a module imports itself, and names that are no modules, which nobody will find."""
-        for source, names in self._read_imports(module).always:
-            for target in (source, *(f"{source}.{name}" for name in names)):
+        for source, name in self._read_imports(module).always:
+            for target in self._asked(source, name):
                 if not (target in self._apart and module == target.rpartition(".")[0]):
                     yield target
-            if source in self._files:
-                lazily = self._read_imports(source).by_name
-                yield from (lazily[name] for name in names if name in lazily)
+
+    def _asked(self, source: str, name: str) -> Iterator[str]:
+        """`from source import name`: the source, the name if it is a module, and where the source has it from."""
+        yield source
+        if name:
+            yield f"{source}.{name}"
+        passed_on = self._read_imports(source).by_name if source in self._files else {}
+        for known in passed_on if name == "*" else {name} & passed_on.keys():
+            where = passed_on[known]
+            if where[0] == source:
+                yield f"{source}.{where[1]}"
+            else:
+                yield from self._asked(*where)
 
     def _read_imports(self, module: str) -> _Imports:
         if module not in self._imports:
             path, content = self._files[module]
-            package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-            self._imports[module] = _imports_of(content, package)
+            init = path.name == "__init__.py"
+            package = module if init else module.rpartition(".")[0]
+            self._imports[module] = _imports_of(content, package, init=init)
         return self._imports[module]
 
 
-def _imports_of(source: bytes, package: str) -> _Imports:
+def _imports_of(source: bytes, package: str, *, init: bool) -> _Imports:
     found = _Imports()
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return found  # its own text still counts
+    told = {id(line.value) for line in ast.walk(tree) if isinstance(line, ast.Expr)}  # docstrings
+    words = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in told)
+    found.data = any(isinstance(word, str) and word.endswith(_DATA) for word in words)
+    passes_on = init and all(_is_import(line) or _is_text(line) for line in tree.body)
     for node, typing_only in _statements(tree, typing_only=False):
         if isinstance(node, ast.Import):
-            pairs: list[tuple[str, tuple[str, ...]]] = [(alias.name, ()) for alias in node.names]
-        else:
-            base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            pairs = [(".".join(filter(None, (*base, node.module))), tuple(alias.name for alias in node.names))]
-        if not typing_only:
-            found.always += pairs
-        else:
-            found.by_name |= {name: target for target, names in pairs for name in names}
+            found.always += [(alias.name, "") for alias in node.names]
+            continue
+        base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+        target = ".".join(filter(None, (*base, node.module)))
+        for alias in node.names:
+            if typing_only or passes_on:
+                found.by_name[alias.asname or alias.name] = (target, alias.name)
+            else:
+                found.always.append((target, alias.name))
     return found
+
+
+def _is_import(line: ast.stmt) -> bool:
+    return isinstance(line, ast.Import | ast.ImportFrom)
+
+
+def _is_text(line: ast.stmt) -> bool:
+    """A docstring, or `__all__`."""
+    assigned = line.targets if isinstance(line, ast.Assign) else []
+    names = [target.id for target in assigned if isinstance(target, ast.Name)]
+    return names == ["__all__"] or (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
 
 
 def _statements(node: ast.AST, *, typing_only: bool) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:

@@ -16,8 +16,7 @@ import importlib
 import json
 import sys
 from collections.abc import Callable, Mapping
-from functools import lru_cache
-from importlib import metadata
+from importlib.metadata import EntryPoint
 from typing import Annotated, Any
 
 import typer
@@ -27,6 +26,7 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from .errors import ColdError
+from .plugins import entry_points, load
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and nothing else on stdout.")]
 
@@ -79,11 +79,6 @@ def run_program(app: typer.Typer) -> None:
         raise SystemExit(0) from None
 
 
-@lru_cache(maxsize=8)
-def _further(group: str) -> dict[str, metadata.EntryPoint]:
-    return {entry.name: entry for entry in metadata.entry_points(group=group)}
-
-
 def _added(module: str, name: str) -> dict[str, Any]:
     loaded, part = importlib.import_module(module), typer.Typer(rich_markup_mode="rich")
     if hasattr(loaded, "add_to"):
@@ -93,14 +88,13 @@ def _added(module: str, name: str) -> dict[str, Any]:
     return dict(get_group(part).commands)
 
 
+def _further(group: str) -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group)}
+
+
 def _plugged(group: str, name: str) -> dict[str, Any]:
-    entry, part = _further(group)[name], typer.Typer(rich_markup_mode="rich")
-    try:
-        loaded: typer.Typer | Callable[..., Any] = entry.load()
-    except (ImportError, AttributeError) as error:
-        raise ColdError(
-            f"the command {name} of {entry.value} cannot be loaded: {error}; reinstall its package"
-        ) from None
+    loaded: typer.Typer | Callable[..., Any] = load(_further(group)[name], "command")
+    part = typer.Typer(rich_markup_mode="rich")
     if isinstance(loaded, typer.Typer):
         part.add_typer(loaded, name=name)
     else:

@@ -36,10 +36,10 @@ _OLDER = ("coldtheory-outcomes/1",)
 FAILED = "check failed"
 NEEDED = ("id", "verdict", "evidence")
 FROM_CLAIM = ("label", "section", "statement", "explain")
-#: parts of the packages that show results and make none
-_SHOWING = (
-    "coldtheory.cli", "coldtheory.report", "coldtheory.figures.draw", "coldtheory.claims.text",
-    "coldtheory.claims.known", "cold.cli",
+#: parts of the packages on which no verdict depends: they show results, or make runs, whose rows are noted themselves
+_LEFT_OUT = (
+    "coldtheory.cli", "coldtheory.report", "coldtheory.figures", "coldtheory.claims.text", "coldtheory.claims.known",
+    "cold.cli", "cold.plots", "cold.grid",
 )  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def code_of(claims: Iterable[Claim]) -> Code:
     """The code on which the verdicts of claims can depend, as it is now; a statement counts where it is evaluated."""
     statements = {form.__module__ for statement in STATEMENTS.values() for form in statement.forms.values()}
     packages = dict.fromkeys((*PACKAGES, *(claim.module.partition(".")[0] for claim in claims)))
-    return Code(packages, leave_out=_SHOWING, apart=statements)
+    return Code(packages, leave_out=_LEFT_OUT, apart=statements)
 
 
 def as_json(row: Row) -> Row:

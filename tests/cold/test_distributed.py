@@ -60,6 +60,7 @@ def test_two_processes_end_where_one_does(shared, name):
         assert (value - together[key]).abs().max() <= SAME * largest, key
 
 
+@pytest.mark.slow
 def test_the_command_under_torchrun(tmp_path):
     done = torchrun("-m", "cold", *SMALL, "--out", str(tmp_path))
     printed = json.loads(done.stdout)  # one process prints

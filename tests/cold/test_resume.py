@@ -159,6 +159,7 @@ def processes():
     return context
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments(processes, tmp_path):
     """kill -9, again and again, while it trains, evaluates and writes (a checkpoint every epoch of three steps)."""
     parts = tmp_path / "parts"

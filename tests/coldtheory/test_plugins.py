@@ -7,10 +7,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+pytestmark = pytest.mark.slow
 
 pytest.importorskip("hatchling")
 
@@ -141,8 +142,6 @@ def test_its_command_is_one_of_the_program(command: Command) -> None:
     assert "Greet someone." in command("--help").stdout
 
 
-# The marker goes once figures of other packages are read from their entry points.
-@pytest.mark.skipif(find_spec("coldtheory.figures.figure") is None, reason="figures have no entry points yet")
 def test_its_figure_is_listed_and_drawn(command: Command, tmp_path: Path) -> None:
     assert "tiny-figure" in command("figures").stdout
     done = command("plot", "tiny-figure", "--to", str(tmp_path))

@@ -211,3 +211,11 @@ def test_the_largest_stable_eta_of_a_run_that_overflows():
     with pytest.warns(DivergenceWarning, match="largest stable eta there is"):
         run = simulate(np.array([[0.0], [1.0]] * 100), V=1.0, eta=1e8, delta=0.0, steps=5)
     assert run.diverged
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_old_names_work_and_say_what_replaced_them(when):
+    run = simulate([[0.0], [1.0]], V=1.0)
+    with pytest.warns(DeprecationWarning, match=f"avg_grad_sq_{when} now"):
+        old = getattr(run, f"avg_grad_{when}")
+    np.testing.assert_array_equal(old, getattr(run, f"avg_grad_sq_{when}"))

@@ -64,6 +64,7 @@ def test_rows_are_the_same_for_every_engine_and_number_of_jobs(engine, tmp_path)
     assert without_origin(first) == without_origin(other)
 
 
+@pytest.mark.slow
 def test_dask_cluster_of_two_workers_gives_the_same_rows(tmp_path):
     distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
     cells = grid(SMALL, "V", V, 12)

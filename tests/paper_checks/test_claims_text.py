@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coldtheory.claims import Claim, all_claims, run_claim
@@ -203,6 +203,7 @@ def test_missing_method_flips_when_its_row_goes(tmp_path: Path) -> None:
         assert find("tab-er-missing").check().verdict == "holds"
 
 
+@settings(deadline=None)  # no example is judged by the clock
 @given(
     st.integers(2, 8).flatmap(
         lambda T: st.lists(st.lists(st.floats(0, 1), min_size=T, max_size=T), min_size=T, max_size=T)

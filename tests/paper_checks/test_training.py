@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from cold.presets import build_config
@@ -94,6 +95,7 @@ def write_printed(folder, acc):
                     "metrics": {"acc": value + 0.01 * seed, "forgetting": 0.04},
                 }  # fmt: skip
                 (place / "result.json").write_text(json.dumps(content))
+                np.savez(place / "arrays.npz")
 
 
 @pytest.mark.parametrize(("zero", "printed", "verdict"), [

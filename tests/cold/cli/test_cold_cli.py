@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 from safetensors import safe_open
 from typer.testing import CliRunner
 
 from cold.cli.app import app
+from coldtheory.ground.statistics import t_interval
 
 RUN = ["run", "--dataset", "synthetic", "--tasks", "2", "--limit-train", "60", "--limit-test", "20", "--epochs", "1",
        "--memory", "20", "--memory-batch", "2", "--batch-size", "20", "--lr", "1e-3", "--threads", "1"]  # fmt: skip
@@ -47,17 +50,88 @@ def test_show(run):
     assert "forgetting_after" in text
 
 
+def test_show_by_id_and_packed(out, run, tmp_path, monkeypatch):
+    shown = call("show", run, "--json").stdout
+    assert f"data {json.loads(shown)['data']}" in call("show", run).stdout
+    run_id = Path(run).name
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(run, tmp_path / "results" / "runs" / run_id, ignore=shutil.ignore_patterns("*.safetensors"))
+    assert call("show", run_id, "--json").stdout == shown
+    call("study", "pack", "results/runs")
+    assert not (tmp_path / "results" / "runs" / run_id).exists()
+    for name in (run_id, f"results/runs/{run_id}"):
+        assert call("show", name, "--json").stdout == shown
+        assert "accuracy (%) on each task" in call("show", name).stdout
+        for words in (("eval", name), ("export", name, "model.safetensors")):
+            assert "was kept without its weights" in call(*words, code=2).stderr
+    assert "data unrecorded" in call("show", "pmnist-agem-s0-683df4e3").stdout  # a committed run, from anywhere
+
+
 def test_compare_groups_seeds_and_pairs_them(out):
     rows = json.loads(call("compare", str(out), "--json").stdout)
     assert {(row["config"]["method"], tuple(row["seeds"])) for row in rows} == {("cold", (0, 1)), ("er", (0, 1))}
+    assert rows[0]["data"] == rows[1]["data"] != [None]
     text = call("compare", str(out), "--against", "er").stdout
-    assert "cold - er: " in text
+    gains = [a - b for a, b in zip(*(row["metrics"]["acc"] for row in rows), strict=True)]
+    low, high = t_interval(gains)
+    assert f"cold - er: {sum(gains) / 2:+.2f} [{low:+.2f}, {high:+.2f}] points (95 % interval, paired over 2" in text
     assert "±" in text
+    assert "unrecorded" not in text
+
+
+def test_compare_leaves_out_what_is_damaged_and_says_once_what_is_unrecorded(run, tmp_path):
+    for name in ("good", "bad"):
+        shutil.copytree(run, tmp_path / name)
+    (tmp_path / "bad" / "result.json").write_text("{")
+    stored = json.loads((tmp_path / "good" / "result.json").read_text())
+    (tmp_path / "good" / "result.json").write_text(json.dumps({**stored, "data": None}))
+    done = call("compare", str(tmp_path))
+    assert done.stderr.count("\n") == 1
+    assert "left out: " in done.stderr
+    assert done.stdout.count("data unrecorded in all runs") == 1
+    (tmp_path / "good" / "result.json").write_text("[")
+    assert "damaged" in call("compare", str(tmp_path), code=2).stderr
 
 
 def test_eval_gives_the_stored_accuracies(run):
     again = json.loads(call("eval", run, "--json").stdout)
     assert again["largest_difference"] == 0.0
+
+
+EVIL = """
+from pathlib import Path
+from cold.methods.er import ER
+Path('{mark}').touch()
+class Own(ER):
+    name = 'own'
+"""
+
+
+def test_eval_executes_no_file_that_a_result_names(run, tmp_path):
+    """A foreign result may name any method; its file is loaded only if the user names it."""
+    mark, file = tmp_path / "executed", tmp_path / "method.py"
+    file.write_text(EVIL.format(mark=mark))
+    shutil.copytree(run, tmp_path / "run")
+    stored = json.loads((tmp_path / "run" / "result.json").read_text())
+    for method in (str(file), f"{file}:Own", "nobody"):
+        content = {**stored, "config": {**stored["config"], "method": method}}
+        (tmp_path / "run" / "result.json").write_text(json.dumps(content))
+        done = call("eval", str(tmp_path / "run"), code=2)
+        assert "which is not built in; give its file with --method FILE.py" in done.stderr
+        for words in (("show", str(tmp_path / "run")), ("compare", str(tmp_path / "run"))):
+            call(*words)
+        assert not mark.exists()
+    again = json.loads(call("eval", str(tmp_path / "run"), "--method", str(file), "--json").stdout)
+    assert again["largest_difference"] == 0.0
+    assert mark.exists()
+
+
+def test_eval_asks_where_a_folder_of_images_is(run, tmp_path):
+    shutil.copytree(run, tmp_path / "run")
+    stored = json.loads((tmp_path / "run" / "result.json").read_text())
+    content = {**stored, "config": {**stored["config"], "dataset": "folder:/somewhere"}}
+    (tmp_path / "run" / "result.json").write_text(json.dumps(content))
+    assert "--dataset folder:PATH" in call("eval", str(tmp_path / "run"), code=2).stderr
 
 
 def test_export_carries_settings(run, tmp_path):

@@ -360,6 +360,7 @@ def test_real_mnist_has_the_mean_and_deviation_that_normalise_it():
 @pytest.mark.skipif(
     not Path(os.environ.get("COLD_DATA", "."), "cifar10-jpeg.tar.gz").exists(), reason="needs cifar10-jpeg.tar.gz"
 )
+@pytest.mark.slow
 def test_real_cifar10_as_jpeg():
     benchmark = load_benchmark("split-cifar10", augment=False)
     assert [task.classes for task in benchmark.tasks][:2] == [("airplane", "automobile"), ("bird", "cat")]

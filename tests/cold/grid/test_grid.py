@@ -117,6 +117,7 @@ def test_a_cell_that_another_program_runs_is_left_to_it(tmp_path):
     assert not report.complete
 
 
+@pytest.mark.slow
 def test_lost_workers_of_loky(tmp_path):
     """One worker is killed once: its cell goes on. Another cell kills every worker: it fails, alone."""
     once, always = tmp_path / "once", tmp_path / "always"
@@ -133,6 +134,7 @@ def test_lost_workers_of_loky(tmp_path):
     assert rows(mended.folders.values()) == rows(alone.folders.values())
 
 
+@pytest.mark.slow
 def test_a_killed_driver_loses_nothing(tmp_path):
     order = tmp_path / "order"
     wanted = [*cells(0), troubled(order, "kill"), *cells(1)]

@@ -11,6 +11,8 @@ from cold.grid import Engine, fill
 from coldtheory.ground.errors import ColdError
 from tests.cold.grid.grid_cells import cells, rows, troubled
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def cluster():

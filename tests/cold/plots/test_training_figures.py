@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,11 +16,13 @@ from cold.plots.select import curves_of
 from cold.runs import ARRAYS, RESULT, find_runs, read_result
 from cold.studies import planned, studies
 from coldtheory.figures import Wanted, registry, style
+from coldtheory.figures.gallery import read_caption
 from coldtheory.paper import paper
 from tests.coldtheory.figures.looks import legends_over_data, outside, smallest_type, unlabelled
 from tests.coldtheory.figures.made_up import write_run, write_study
 from tests.coldtheory.without_torch import run_without_torch
 
+COMMITTED = Path(__file__).parents[3] / "figures"
 BY_ID = {figure.id: figure for figure in PAPER_FIGURES}
 
 
@@ -296,6 +299,20 @@ def test_a_plain_figure_is_of_the_papers_size_and_a_reduced_one_says_so_in_its_n
     assert "draw the smaller runs that are there: --profile cpu" in done.stderr
     assert call(*words, "--profile", "cpu").exit_code == 0
     assert (tmp_path / "to" / "varying_V_c10-cpu.png").is_file()
+
+
+def test_kept_runs_are_drawn_in_an_empty_folder(call, tmp_path, monkeypatch):
+    """With the same numbers, and the same readings below, as in the gallery."""
+    monkeypatch.chdir(tmp_path)
+    done = call("plot", "varying_V-pmnist-cpu", "--format", "png")
+    assert done.exit_code == 0, done.output
+    drawn, kept = (folder / "varying_V-pmnist-cpu.csv" for folder in (tmp_path / "figures", COMMITTED))
+    assert drawn.read_text() == kept.read_text()
+    caption = read_caption(drawn.with_suffix(".json"))
+    assert caption == read_caption(kept.with_suffix(".json"))
+    assert "trend-v-accuracy-pmnist" in {reading.claim for reading in caption.readings}
+    other = call("plot", "varying_V-pmnist-cpu", "--out", tmp_path / "elsewhere")
+    assert other.exit_code == 2  # a folder that is named counts alone
 
 
 def test_one_value_is_no_comparison(tmp_path):

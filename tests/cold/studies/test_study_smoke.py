@@ -132,6 +132,7 @@ def test_merge_command(made, tmp_path):
     assert set(json.loads(done.stdout)["copied"]) == runs == {path.name for path in tmp_path.iterdir()}
 
 
+@pytest.mark.slow
 def test_the_command_line_of_figures_finds_the_runs(made, tmp_path):
     words = [
         "-c",

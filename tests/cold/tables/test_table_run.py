@@ -47,6 +47,7 @@ def results(folder):
 
 
 @pytest.mark.usefixtures("interruptible")
+@pytest.mark.slow
 def test_interrupted_and_resumed(here):
     """SIGINT after the first finished run ends with 130 and one line; the same call goes on and repeats nothing."""
     words = [sys.executable, "-m", "cold", "table", "tiny", "--terms", "small.toml", "--run", "--json"]

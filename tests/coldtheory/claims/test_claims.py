@@ -120,7 +120,7 @@ def test_plain_gives_json_types():
 def gives(monkeypatch, value, function=None):
     """As if one package were installed whose entry point is `value`."""
     entry = metadata.EntryPoint("mine", value, known.GROUP)
-    monkeypatch.setattr(known.metadata, "entry_points", lambda group: [entry] if group == known.GROUP else [])
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [entry] if group == known.GROUP else [])
     if function is not None:
         monkeypatch.setattr(metadata.EntryPoint, "load", lambda self: function)
 

@@ -90,7 +90,7 @@ def test_the_list_fits_80_columns_with_commands_that_can_be_copied(call, tmp_pat
 
 def _entry_points(monkeypatch, **values):
     points = [metadata.EntryPoint(name, value, registry.GROUP) for name, value in values.items()]
-    monkeypatch.setattr(registry.metadata, "entry_points", lambda group: points if group == registry.GROUP else [])
+    monkeypatch.setattr(metadata, "entry_points", lambda group: points if group == registry.GROUP else [])
 
 
 def some_figures(_wanted):

@@ -19,12 +19,19 @@ FILES = {
     "shown/__init__.py": "",
     "shows.py": "from .shown import page\nimport numpy, little.below\n",
     "shown/page.py": "from ..lazy import x\n",
-    "parts/__init__.py": "from . import one, two\nfrom .base import b\n",
-    "parts/base.py": "",
+    "parts/__init__.py": "from . import one, two\nfrom .base import b\n\nALL = (one, two)\n",
+    "parts/base.py": 'NUMBERS = "numbers.toml"\n',
     "parts/one.py": "from .base import b\n",
     "parts/two.py": "from .one import a\nfrom ...little import below\n",
     "parts/numbers.toml": "a = 1\n",
     "uses.py": "from .parts import run\n",
+    "passes/__init__.py": '"""Names."""\n\nfrom .first import a as b\nfrom .second import c\n\n__all__ = ["b", "c"]\n',
+    "passes/first.py": "from ..below import x\n",
+    "passes/second.py": '"""Nothing of other.toml."""\n',
+    "passes/other.toml": "a = 1\n",
+    "again/__init__.py": "from ..passes import b as d, c\n",
+    "takes.py": "from .again import d\n",
+    "takes_all.py": "from .passes import *\n",
 }
 
 
@@ -54,6 +61,12 @@ def test_what_is_imported_counts_at_any_distance(little):
     assert closure("broken") == {"broken"}
 
 
+def test_a_package_that_only_passes_names_on_counts_for_the_names_that_are_taken(little):
+    assert closure("takes") == {"takes", "again", "passes", "passes.first", "below"}
+    assert closure("takes_all") == {"takes_all", "passes", "passes.first", "passes.second", "below"}
+    assert closure("passes.second") == {"passes", "passes.second"}
+
+
 def test_parts_can_be_left_out_or_stand_apart(little):
     assert closure("shows") == {"shows", "shown", "shown.page", "lazy", "below"}
     assert closure("shows", leave_out=["little.shown"]) == {"shows", "below"}
@@ -65,11 +78,12 @@ def test_parts_can_be_left_out_or_stand_apart(little):
 def test_a_digest_follows_its_files_and_no_others(little):
     def digests():
         code = Code(["little"])
-        return {module: code.digest(f"little.{module}") for module in ("uses", "asks")}
+        return {module: code.digest(f"little.{module}") for module in ("uses", "asks", "takes_all")}
 
     before = digests()
     assert before == digests()
     (little / "shows.py").write_text("changed = 1\n")
+    (little / "passes" / "other.toml").write_text("a = 2\n")  # no code names it
     assert digests() == before
     (little / "parts" / "numbers.toml").write_text("a = 2\n")
     changed = digests()

@@ -88,7 +88,7 @@ def test_nothing_is_stale_where_nothing_has_changed(world):
         ("coldtheory/ground/errors.py", {*EVALUATED, TOY, PRINTED, TREND}),
         ("coldtheory/report/builder.py", set()),
         ("coldtheory/cli/check.py", set()),
-        ("coldtheory/figures/draw/style.py", set()),
+        ("coldtheory/figures/style.py", set()),
     ],
 )
 def test_a_changed_file_makes_its_dependents_stale(world, file, expected):

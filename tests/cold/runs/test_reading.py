@@ -1,0 +1,254 @@
+"""Both formats are read as they were written, by this version or an older one; whatever is damaged, foreign or hostile
+is one line with a remedy."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cold
+from cold.runs import ARRAYS, RESULT, ROWS, evidence, find_runs, identified, pack, read_result, same_run, stored_config
+from cold.runs.schema import safe_name
+from coldtheory.ground.errors import ColdError
+from tests.cold.runs.small_runs import content, finished, store
+
+OLD = Path(__file__).parent / "fixtures" / "split-mnist-cold-s0-5cf18e77"
+COMMITTED = find_runs(evidence())
+
+
+def test_a_run_that_an_older_version_wrote_is_read():
+    """Bytes of the version before there were packed runs, fingerprints and the present names of quantities."""
+    run = cold.read_result(OLD)
+    assert isinstance(run, cold.Result)
+    stored = json.loads((OLD / RESULT).read_text())
+    assert run.run_id == stored["run_id"] == OLD.name
+    for part in ("config", "metrics", "per_task", "timing", "provenance"):
+        assert getattr(run, part) == stored[part]
+    assert run.diagnostics["avg_grad_sq_before"] == stored["diagnostics"]["avg_grad_sq"]
+    assert (run.data, run.synthetic, run.made_up, run.dropped) == (None, False, False, ())
+    with np.load(OLD / ARRAYS) as arrays:
+        assert list(run.arrays) == arrays.files
+        assert all(np.array_equal(run.arrays[name], arrays[name], equal_nan=True) for name in arrays.files)
+    assert run.array("queue_steps").shape == (len(run.array("queue_steps_at")), 5)
+    assert same_run(run, stored_config(run), "a fingerprint")
+    assert read_result(OLD / RESULT) is read_result(OLD)  # read once as long as no file changes
+
+
+def test_the_old_run_is_a_committed_row_now():
+    packed, old = COMMITTED[OLD.name], read_result(OLD)
+    assert set(packed.dropped) == set(old.arrays) - set(packed.arrays) == {"queue_steps", "queue_steps_at"}
+    assert packed.as_json() == old.as_json()
+    assert all(np.array_equal(packed.arrays[name], old.arrays[name], equal_nan=True) for name in packed.arrays)
+
+
+def test_every_committed_run_is_read_and_keeps_its_id():
+    assert COMMITTED.problems == ()
+    assert len(COMMITTED) == 764
+    for run_id, run in COMMITTED.items():
+        config = stored_config(run)
+        assert run_id == run.run_id == config.run_id == identified(config).run_id
+        assert same_run(run, config)
+        assert run.array("accuracy").shape == (config.tasks, config.tasks)
+        assert ("queues" in run.arrays) == ("queues" in dict(run.arrays))
+
+
+def test_what_is_written_is_read(tmp_path):
+    (run_id,) = store(tmp_path, 0, data="c0ffee")
+    run, made = read_result(tmp_path / run_id), finished("c0ffee")
+    assert content(run) == {**content(made), "provenance": run.provenance}
+    assert (run.data, run.seconds, run.dataset, run.folder) == ("c0ffee", 2.0, "pmnist", tmp_path / run_id)
+    assert run.array("nothing") is None
+    (tmp_path / run_id / RESULT).write_text(json.dumps({**run.as_json(), "data": "other"}))
+    assert read_result(tmp_path / run_id).data == "other"  # a changed file is read again
+
+
+def test_numbers_that_are_none_are_read(tmp_path):
+    """Python writes NaN where a loss was no number; that is no JSON, but such files are there."""
+    (run_id,) = store(tmp_path, 0)
+    path = tmp_path / run_id / RESULT
+    path.write_text(path.read_text().replace('"Delta_bar": 0.25', '"Delta_bar": NaN'))
+    assert np.isnan(read_result(path).diagnostics["Delta_bar"])
+
+
+def changed(**changes):
+    return lambda text: json.dumps({**json.loads(text), **changes}).encode()
+
+
+def part(name, **changes):
+    return lambda text: json.dumps({**(all_ := json.loads(text)), name: {**all_[name], **changes}}).encode()
+
+
+DEEP = b'{"a":' * 100_000
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda text: text[:-9].encode(), "is damaged (truncated or not JSON)"),
+        (lambda text: b"", "is damaged (truncated or not JSON)"),
+        (lambda text: b"\xff\xfe\x00", "is damaged (truncated or not JSON)"),
+        (lambda text: DEEP, "is damaged (truncated or not JSON)"),
+        (lambda text: b"[" * 100_000 + b"NaN", "is damaged (truncated or not JSON)"),
+        (lambda text: b"[]", "has format 'None'"),
+        (changed(format="cold-run/0"), "has format 'cold-run/0', this version reads 'cold-run/1'"),
+        (changed(format={"a": 1}), "this version reads 'cold-run/1'"),
+        (changed(config=None, metrics=[]), "has no config and no metrics"),
+        (changed(metrics={"acc": "good"}), "has a wrong entry: Expected `float | null`, got `str`"),
+        (changed(per_task={"acc": 3}), "has a wrong entry: Expected `array`, got `int`"),
+        (changed(diagnostics={"Delta_bar": "big"}), "at `diagnostics"),
+        (changed(timing={"cpu_seconds": [1]}), "at `timing"),
+        (changed(provenance=7), "Expected `object`, got `int`"),
+        (changed(data=["x"]), "at `$.data`"),
+        (changed(made_up="yes"), "at `$.made_up`"),
+        (changed(run_id=5), "at `$.run_id`"),
+        (part("config", seed="zero"), "at `config.seed`"),
+        (part("config", epochs=0), "epochs must be > 0"),
+        (part("config", optimizer="sgd"), "unknown optimizer 'sgd'"),
+        (part("config", method=["cold"]), "at `config.method`"),
+        (changed(run_id="../../x"), "has the run id '../../x', which cannot name a folder"),
+        (changed(run_id=".."), "cannot name a folder"),
+        (changed(run_id="/etc/x"), "cannot name a folder"),
+        (changed(run_id="a\\b"), "cannot name a folder"),
+        (changed(run_id="a\nb"), "cannot name a folder"),
+        (changed(run_id=""), "cannot name a folder"),
+        (changed(run_id="x" * 201), "cannot name a folder"),
+    ],
+)
+def test_bad_records(tmp_path, damage, words):
+    (run_id,) = store(tmp_path, 0)
+    path = tmp_path / run_id / RESULT
+    path.write_bytes(damage(path.read_text()))
+    with pytest.raises(ColdError) as caught:
+        read_result(path.parent)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 1000
+    found = find_runs(tmp_path)
+    assert not found
+    assert found.problems == (str(caught.value),)
+    assert found.damaged == {run_id: str(caught.value)}
+
+
+@pytest.mark.parametrize(
+    "name", ["..", ".", "", "a/b", "../a", "a\\b", "a\0b", "a\n", ".hidden", "x" * 201, "a b", "a:b"]
+)
+def test_unsafe_names(name):
+    assert not safe_name(name)
+
+
+@pytest.mark.parametrize("name", ["pmnist-cold-s0-1a2b3c4d", "Vögel-er-s12-0", "a..b", "0.5", "der++", "x" * 200])
+def test_safe_names(name):
+    assert safe_name(name)
+
+
+def zipped(**members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        for name, data in members.items():
+            file.writestr(name.replace("__", "/"), data)
+    return buffer.getvalue()
+
+
+def npz(**arrays):
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+HUGE = (
+    b"\x93NUMPY\x01\x00v\x00"
+    + b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,), }".ljust(117)
+    + b"\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda raw: raw[: len(raw) // 2], "is damaged"),
+        (lambda raw: b"", "is damaged"),
+        (lambda raw: b"PK no zip", "is damaged"),
+        (lambda raw: npz(accuracy=np.eye(3)).replace(b"\xf0?", b"\xf1?"), "is damaged"),
+        (lambda raw: zipped(**{"accuracy.npy": b"no array"}), "is damaged"),
+        (lambda raw: zipped(**{"accuracy.npy": HUGE}), "is damaged"),
+        (lambda raw: zipped(accuracy=b"text"), "has no numbers"),
+        (lambda raw: npz(accuracy=np.array(["good"])), "has no numbers"),
+        (lambda raw: npz(accuracy=np.array([{"a": 1}])), "is damaged"),  # a pickle is not opened
+        (lambda raw: npz(accuracy=np.zeros(3)), "has the shape (3,)"),
+        (lambda raw: npz(accuracy=np.zeros((3, 4))), "has the shape (3, 4)"),
+        (lambda raw: zipped(**{"..__x.npy": b"", "accuracy.npy": b""}), "has an array of the name '../x'"),
+    ],
+)
+def test_bad_arrays(tmp_path, damage, words):
+    (run_id,) = store(tmp_path, 0)
+    path = tmp_path / run_id / ARRAYS
+    path.write_bytes(damage(path.read_bytes()))
+    run = read_result(path.parent)  # arrays are read when they are asked for
+    with pytest.raises(ColdError) as caught:
+        run.array("accuracy")
+    assert words in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_files(tmp_path):
+    (run_id,) = store(tmp_path, 0)
+    (tmp_path / run_id / ARRAYS).unlink()
+    for folder in (tmp_path / run_id, tmp_path / "nowhere"):
+        with pytest.raises(ColdError, match="no finished run in"):
+            read_result(folder)
+    assert find_runs(tmp_path).problems == (f"no finished run in {tmp_path / run_id}: {ARRAYS} is missing",)
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda line: line[:-9], "line 2 is damaged (truncated or not JSON)"),
+        (lambda line: line.replace("cold-rows/1", "cold-run/1"), "reads 'cold-rows/1'"),
+        (lambda line: line.replace('"arrays":["', '"arrays":["../'), "has an array of the name '../"),
+        (lambda line: line.replace('"arrays":', '"matrices":'), "missing required field `arrays`"),
+        (lambda line: line.replace('"run_id":"', '"run_id":"../'), "cannot name a folder"),
+    ],
+)
+def test_a_bad_row_leaves_the_others(tmp_path, damage, words):
+    ids = store(tmp_path, 0, 1, 2)
+    pack(tmp_path)
+    path = tmp_path / ROWS
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], damage(lines[1]), lines[2]]) + "\n")
+    found = find_runs(tmp_path)
+    assert list(found) == [ids[0], ids[2]]
+    (problem,) = found.problems
+    assert words in problem
+    assert "\n" not in problem
+    store(tmp_path, 3)
+    with pytest.raises(ColdError, match="line 2"):  # nothing is packed on top of a damaged file
+        pack(tmp_path)
+    assert path.read_text().splitlines()[0] == lines[0]
+
+
+def test_rows_whose_arrays_are_gone(tmp_path):
+    ids = store(tmp_path, 0, 1)
+    pack(tmp_path)
+    (tmp_path / ARRAYS).write_bytes(b"PK")
+    with pytest.raises(ColdError, match=r"arrays.npz is damaged"):
+        find_runs(tmp_path)[ids[0]].array("accuracy")
+    (tmp_path / ARRAYS).unlink()
+    found = find_runs(tmp_path)
+    assert not found
+    assert "arrays.npz is missing" in found.problems[0]
+
+
+def test_a_repeated_row_counts_once(tmp_path):
+    (run_id,) = store(tmp_path, 0)
+    pack(tmp_path)
+    line = (tmp_path / ROWS).read_text()
+    (tmp_path / ROWS).write_text(line + line)
+    found = find_runs(tmp_path)
+    assert list(found) == [run_id]
+    assert "a second time" in found.problems[0]
