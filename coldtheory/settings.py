@@ -134,6 +134,47 @@ class Settings:
         return self.V.shape
 
 
+def schedule_factors(text: str, T: int) -> Array:
+    """The T factors of a named schedule: `power:P`, `geometric:R`, or `list:F1,F2,...` with the factors themselves.
+
+    >>> schedule_factors("power:0.5", 4)                # V_t = V t^P
+    array([1.        , 1.41421356, 1.73205081, 2.        ])
+    >>> schedule_factors("geometric:8", 4)              # from V to R V in equal ratios
+    array([1., 2., 4., 8.])
+    """
+    kind, numbers = _read_schedule(text)
+    t = np.arange(1, T + 1, dtype=np.float64)
+    if kind == "power":
+        return np.asarray(t ** numbers[0])
+    if kind == "geometric":
+        return np.asarray(numbers[0] ** ((t - 1) / max(T - 1, 1)))
+    if len(numbers) != T:
+        raise ColdError(f"the schedule has {len(numbers)} factors, the stream {T} tasks: give one factor per task")
+    return np.array(numbers)
+
+
+def schedule_text(text: str) -> str:
+    """One text per schedule, whichever way its numbers were typed.
+
+    >>> schedule_text("power:.50")
+    'power:0.5'
+    """
+    kind, numbers = _read_schedule(text)
+    return f"{kind}:{','.join(map(repr, numbers))}"
+
+
+def _read_schedule(text: str) -> tuple[str, list[float]]:
+    kind, _, rest = text.partition(":")
+    try:
+        numbers = [float(part) for part in rest.split(",")]
+    except ValueError:
+        numbers = []
+    one = len(numbers) == 1 and (kind == "power" or (kind == "geometric" and numbers[0] > 0))
+    if not numbers or not np.isfinite(numbers).all() or not (one or kind == "list"):
+        raise ColdError(f"cannot read the schedule {text!r}: give power:P, geometric:R or list:F1,F2,... with numbers")
+    return kind, numbers
+
+
 def _schedule(given: ArrayLike | Callable[[Known], ArrayLike] | None) -> Schedule | None:
     if given is None or callable(given):
         return given

@@ -36,7 +36,7 @@ from .geometry import Ball
 from .ground.errors import ColdError, DivergenceWarning
 from .paper import TOY
 from .quadratics import Array
-from .settings import Known, Reference, Settings, Solver, Weights
+from .settings import Known, Reference, Settings, Solver, Weights, schedule_factors
 from .tasks import Tasks, as_tasks
 
 
@@ -201,7 +201,7 @@ def simulate(
     noise_seed: int | Sequence[int] = 0,
     ball: Ball | None = None,
     eta_factor: ArrayLike | None = None,
-    V_schedule: ArrayLike | Callable[[Known], ArrayLike] | None = None,
+    V_schedule: ArrayLike | Callable[[Known], ArrayLike] | str | None = None,
     controller: Controller | str | None = None,
 ) -> Run:
     """Run COLD (`reference="previous"`), COLD-ORACLE (`"best"`) or Case 3 (`"stored"`) on quadratic tasks.
@@ -216,8 +216,9 @@ def simulate(
     noise      : s.d. of Gaussian noise on each coordinate of grad Phi_t at every step (a mini-batch);
                  `noise_seed` keys it (or one key per stream), and all settings see the same noise
     ball       : project every step on this ball (the theorems assume there is none)
-    V_schedule : V_t / V: T factors, an array that broadcasts to (streams..., settings..., T), or a function of what is
-                 known before task t (`coldtheory.settings.Known`); None keeps V constant
+    V_schedule : V_t / V: T factors, an array that broadcasts to (streams..., settings..., T), a text such as
+                 "power:0.33" for t^0.33 (`coldtheory.settings.schedule_factors`), or a function of what is known
+                 before task t (`coldtheory.settings.Known`); None keeps V constant
     controller : how the weight of a past task follows from its constraint: a `coldtheory.controllers.Controller`, or
                  its text such as "leaky:a=0.1"; None is the paper's queue
 
@@ -236,8 +237,8 @@ def simulate(
         )
     settings = Settings.of(
         V=V, eta=eta, delta=delta, steps=steps, reference=reference, weights=weights, solver=solver,
-        window=window, noise=noise, noise_seed=noise_seed, ball=ball, eta_factor=eta_factor, V_schedule=V_schedule,
-        controller=controller,
+        window=window, noise=noise, noise_seed=noise_seed, ball=ball, eta_factor=eta_factor, controller=controller,
+        V_schedule=schedule_factors(V_schedule, tasks.T) if isinstance(V_schedule, str) else V_schedule,
     )  # fmt: skip
     run = _run(tasks, settings, _start(tasks, w0, settings))
     if run.diverged.any():

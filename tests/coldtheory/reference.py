@@ -85,11 +85,11 @@ def lowest(M, b):
     return -0.5 * dot(b, solve(M, b))
 
 
-def cold(
+def cold(  # noqa: PLR0915
     H, a, H_hat, a_hat, *, V, eta, delta, steps, reference, weights, w0, solver, L, l, window=None,  # noqa: E741
     eta_factor=0.5, V_schedule=None, controller="queue", parameters=None, convex=False,
 ):  # fmt: skip
-    """Every quantity of `coldtheory.simulation`, for one run; eps_t only if told that the losses are strictly convex."""
+    """Every quantity of `coldtheory.simulation`, for one run; eps_t only if the losses are `convex` enough."""
     T, d = len(a), len(w0)
     x = list(w0)
     models = []  # x_1 .. x_{t-1}
