@@ -32,10 +32,11 @@ from torch.func import functional_call
 
 from coldtheory.ground.errors import ColdError
 
+from .ahead import Ahead
 from .config import Idle, Policy, QueueUpdate, Replay, Weights, check_setting
 from .layer_modes import frozen_statistics, is_noisy, shares_statistics
 from .losses import Runs, merged, per_sample_losses
-from .memory import Draw, Memory, Samples, TensorSamples
+from .memory import Draw, Memory, Samples, TensorSamples, sums_by_task
 from .queues import VirtualQueues
 from .references import Previous, State, oracle_reference
 from .streams import Streams
@@ -115,6 +116,7 @@ class COLD:
         self._augments = augments
         self._batch_size = batch_size
         self._streams = streams or Streams(seed, self.device)
+        self._ahead = Ahead(self.memory, self._streams, per_task=self._per_task)
         self._samples: Samples | None = None
         if self._per_task and self.memory.policy == "uniform" and memory_batch > self.memory.per_task:
             raise ColdError(
@@ -137,7 +139,7 @@ class COLD:
             raise ColdError("loss() was called before begin_task(model, x)")
         if not self.task:
             return self.V * self._losses(model, raw, y, [(self._heads[0], len(raw))]).mean()
-        draw = self._draw()
+        draw = self._ahead.draw(self._memory_batch, self.task)
         beta = self.queues.beta(self.task)
         weight = beta[draw.owner] * draw.weight
         alive = self._alive(model, beta, draw, len(raw))
@@ -207,13 +209,7 @@ class COLD:
     def _move(self, draw: Draw, losses: Tensor) -> None:
         """Q_k <- max(Q_k + mean over the drawn samples of task k (present - reference loss) - delta, 0)."""
         excess = draw.weight * (losses.to(self.memory.reference.dtype) - self.memory.reference[draw.slots])
-        self.queues.update(excess.new_zeros(self.task).index_add_(0, draw.owner, excess))
-
-    def _draw(self) -> Draw:
-        generator = self._streams.cpu("replay")
-        if self._per_task:
-            return self.memory.draw_per_task(self._memory_batch, self.task, generator)
-        return self.memory.draw_mixed(self._memory_batch, self.task, generator)
+        self.queues.update(sums_by_task(excess, draw.owner, self.task))
 
     def _with_memory(self, raw: Tensor, y: Tensor, draw: Draw) -> tuple[Tensor, Tensor, Runs]:
         stored, labels, runs = self._memory_only(draw)
