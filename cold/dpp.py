@@ -33,10 +33,11 @@ from torch.func import functional_call
 from coldtheory.controllers import Controller
 from coldtheory.ground.errors import ColdError
 
+from .ahead import Ahead
 from .config import Idle, Policy, QueueUpdate, Replay, Weights, check_setting
 from .layer_modes import frozen_statistics, is_noisy, shares_statistics
 from .losses import Runs, merged, per_sample_losses
-from .memory import Draw, Memory, Samples, TensorSamples
+from .memory import Draw, Memory, Samples, TensorSamples, sums_by_task
 from .queues import VirtualQueues
 from .references import State, reference_of
 from .streams import Streams
@@ -123,6 +124,7 @@ class COLD:
         self._augments = augments
         self._batch_size = batch_size
         self._streams = streams or Streams(seed, self.device)
+        self._ahead = Ahead(self.memory, self._streams, per_task=self._per_task)
         self._samples: Samples | None = None
         if self._per_task and self.memory.policy == "uniform" and memory_batch > self.memory.per_task:
             raise ColdError(
@@ -147,7 +149,7 @@ class COLD:
             raise ColdError("loss() was called before begin_task(model, x)")
         if not self.task:
             return self.V * self._losses(model, raw, y, [(self._heads[0], len(raw))]).mean()
-        draw = self._draw()
+        draw = self._ahead.draw(self._memory_batch, self.task)
         if self._looks_at_step:
             return self._looking(model, raw, y, draw)
         beta = self.queues.beta(self.task)
@@ -239,13 +241,7 @@ class COLD:
     def _excess(self, draw: Draw, losses: Tensor) -> Tensor:
         """Mean over the drawn samples of each past task of present minus reference loss, (past,)."""
         excess = draw.weight * (losses.to(self.memory.reference.dtype) - self.memory.reference[draw.slots])
-        return excess.new_zeros(self.task).index_add_(0, draw.owner, excess)
-
-    def _draw(self) -> Draw:
-        generator = self._streams.cpu("replay")
-        if self._per_task:
-            return self.memory.draw_per_task(self._memory_batch, self.task, generator)
-        return self.memory.draw_mixed(self._memory_batch, self.task, generator)
+        return sums_by_task(excess, draw.owner, self.task)
 
     def _with_memory(self, raw: Tensor, y: Tensor, draw: Draw) -> tuple[Tensor, Tensor, Runs]:
         stored, labels, runs = self._memory_only(draw)
