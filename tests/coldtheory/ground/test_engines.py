@@ -32,7 +32,7 @@ def test_jobs_of_dead_workers_run_again_and_the_deadly_one_is_named(n_jobs, tmp_
     found = []
     with pytest.raises(ColdError, match=r"lost twice .* by: \(7, 'kill'\); everything else is done"):
         for result in run_jobs(partial(work, tmp_path), jobs, n_jobs=n_jobs):
-            found.append(result)  # noqa: PERF402
+            found.append(result)
     assert sorted(found) == [n**2 for n in range(16) if n != 7]
     began = {int(path.name): len(path.read_text().splitlines()) for path in tmp_path.iterdir()}
     assert (began[4], began[7], began[11]) == (2, 2, 2)
