@@ -10,13 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from coldtheory.controllers import controller_of
 from coldtheory.ground.checks import LARGEST_WHOLE, choice, number, shown
 from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.ground.files import config_key
 from coldtheory.ground.reading import read_toml
 
+from .catalogue import named_by_reference
+
 QueueUpdate = Literal["step", "epoch", "task"]
 Weights = Literal["sum", "mean"]
+Reference = Literal["previous", "best", "stored"]
 Replay = Literal["per-task", "mixed"]
 Policy = Literal["uniform", "reservoir"]
 Idle = Literal["auto", "skip", "joint"]
@@ -24,6 +28,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "optimizer": ("adam", "sgdm"),
     "queue_update": get_args(QueueUpdate),
     "weights": get_args(Weights),
+    "reference": get_args(Reference),
     "replay": get_args(Replay),
     "memory_policy": get_args(Policy),
     "idle": get_args(Idle),
@@ -73,7 +78,9 @@ class RunConfig:
     delta: float = 0.0
     weights: str = "sum"
     queue_update: str = "step"
-    oracle: str = "exact"
+    reference: str | None = None  #: whose loss past tasks are compared with; not set: as the method's name says
+    oracle: str = "exact"  #: how the best past model is found
+    controller: str = "queue"  #: how the weight of a past task follows from its constraint
     idle: str = "auto"
     reference_passes: int = 2
     options: Mapping[str, Any] = field(default_factory=dict)  #: a method's own hyper-parameters
@@ -91,7 +98,13 @@ class RunConfig:
         for one in dataclasses.fields(self):
             object.__setattr__(self, one.name, _typed(one.name, str(one.type), getattr(self, one.name)))
         for name in CHOICES:
-            check_setting(name, getattr(self, name))
+            if name != "reference" or self.reference is not None:
+                check_setting(name, getattr(self, name))
+        method, reference = named_by_reference(self.method, self.reference)
+        for name, value in (
+            ("method", method), ("reference", reference), ("controller", controller_of(self.controller).text)
+        ):  # fmt: skip
+            object.__setattr__(self, name, value)  # one name for one run, whichever way it was typed
         if self.evaluate_on not in ("test", "validation"):
             raise unknown_name("part to evaluate on", self.evaluate_on, ("test", "validation"))
         if self.evaluate_on == "validation" and not self.validation:

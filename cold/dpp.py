@@ -30,16 +30,18 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from coldtheory.controllers import Controller
 from coldtheory.ground.checks import number, shown, whole
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.limits import demand_memory
 
+from .ahead import Ahead
 from .config import Idle, Policy, QueueUpdate, Replay, Weights, check_setting
 from .layer_modes import frozen_statistics, is_noisy, shares_statistics
 from .losses import Runs, merged, per_sample_losses
-from .memory import Draw, Memory, Samples, TensorSamples
+from .memory import Draw, Memory, Samples, TensorSamples, sums_by_task
 from .queues import VirtualQueues
-from .references import Previous, State, oracle_reference
+from .references import State, reference_of
 from .streams import Streams
 
 Forward = Callable[[nn.Module, Tensor, Runs], list[Tensor]]
@@ -56,7 +58,9 @@ class COLD:
     tasks        : how many tasks will come at most (T)
     memory       : M samples in all, floor(M/T) of each task; or a `Memory`
     memory_batch : samples of each past task per step (replay="per-task"), or of all together ("mixed")
-    oracle       : None: compare with the previous model; "exact", "window:N", "streaming": with the best one
+    reference    : compare past tasks with the "previous" model, the "best" one, or the "stored" one at the task's end
+    oracle       : how the best is found: "exact", "window:N" or "streaming"; given alone it means reference="best"
+    controller   : how the weight of a past task follows from its constraint, as in "leaky:a=0.1"; None is the queue
     queue_update : when the queues move: at every step by the drawn samples, or at the end of every epoch or task by all
                    memory samples
     heads        : the head of each task; `forward(model, x, runs)` gives one tensor of logits per piece of the batch.
@@ -77,7 +81,9 @@ class COLD:
         memory_batch: int = 1,
         weights: Weights = "sum",
         queue_update: QueueUpdate = "step",
+        reference: str | None = None,
         oracle: str | None = None,
+        controller: Controller | str | None = None,
         replay: Replay = "per-task",
         policy: Policy = "uniform",
         idle: Idle = "auto",
@@ -110,8 +116,11 @@ class COLD:
         )
         if self.memory.tasks < tasks:
             raise ColdError(f"memory is for {self.memory.tasks} tasks, tasks is {tasks}; give a memory for all of them")
-        self.queues = VirtualQueues(tasks, delta=delta, weights=weights, device=device, dtype=dtype)
-        self.reference = Previous() if oracle is None else oracle_reference(oracle, self.memory)
+        self.queues = VirtualQueues(
+            tasks, delta=delta, weights=weights, controller=controller, device=device, dtype=dtype
+        )
+        compared = reference or ("previous" if oracle is None else "best")
+        self.reference = reference_of(compared, oracle or "exact", self.memory)
         self.task = 0
         self.compared_with = torch.full((tasks, tasks), -1)  # [t, k]: whose loss task k is compared with during task t
         self._memory_batch, self._queue_update = memory_batch, queue_update
@@ -126,6 +135,7 @@ class COLD:
         self._augments = augments
         self._batch_size = batch_size
         self._streams = streams or Streams(seed, self.device)
+        self._ahead = Ahead(self.memory, self._streams, per_task=self._per_task)
         self._samples: Samples | None = None
         if self._per_task and self.memory.policy == "uniform" and memory_batch > self.memory.per_task:
             raise ColdError(
@@ -143,6 +153,8 @@ class COLD:
         if self.task:
             chosen = self.reference.refresh(self.memory, self.task, model, lambda w: self._measured(model, w))
             self.compared_with[self.task, : self.task] = chosen
+            if self.queues.controller.looks != "never":
+                self.queues.begin_task(self._excess_on_all(model))
 
     def loss(self, model: nn.Module, raw: Tensor, y: Tensor) -> Tensor:
         """The objective on one batch of the present task; with queue_update="step" the queues move too."""
@@ -150,7 +162,9 @@ class COLD:
             raise ColdError("loss() was called before begin_task(model, x)")
         if not self.task:
             return self.V * self._losses(model, raw, y, [(self._heads[0], len(raw))]).mean()
-        draw = self._draw()
+        draw = self._ahead.draw(self._memory_batch, self.task)
+        if self._looks_at_step:
+            return self._looking(model, raw, y, draw)
         beta = self.queues.beta(self.task)
         weight = beta[draw.owner] * draw.weight
         alive = self._alive(model, beta, draw, len(raw))
@@ -181,6 +195,17 @@ class COLD:
         losses = self._losses(model, *self._with_memory(raw, y, draw))
         if self._needs_measure:
             self._move(draw, losses.detach()[n:])
+        return torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight]))
+
+    def _looking(self, model: nn.Module, raw: Tensor, y: Tensor, draw: Draw) -> Tensor:
+        """The same, where weights need the constraints at the present model; queues that move at every step do so
+        first, by the model that the last step has led to."""
+        n = len(raw)
+        losses = self._losses(model, *self._with_memory(raw, y, draw))
+        excess = self._excess(draw, losses.detach()[n:])
+        if self._needs_measure:
+            self.queues.update(excess)
+        weight = self.queues.beta(self.task, excess)[draw.owner] * draw.weight
         return torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight]))
 
     def _split(self, model: nn.Module, raw: Tensor, y: Tensor, draw: Draw, weight: Tensor, alive: list[bool]) -> Tensor:
@@ -219,16 +244,19 @@ class COLD:
     def _needs_measure(self) -> bool:
         return self._queue_update == "step"
 
-    def _move(self, draw: Draw, losses: Tensor) -> None:
-        """Q_k <- max(Q_k + mean over the drawn samples of task k (present - reference loss) - delta, 0)."""
-        excess = draw.weight * (losses.to(self.memory.reference.dtype) - self.memory.reference[draw.slots])
-        self.queues.update(excess.new_zeros(self.task).index_add_(0, draw.owner, excess))
+    @property
+    def _looks_at_step(self) -> bool:
+        """Whether the weights need the constraints at the model of this very step."""
+        looks = self.queues.controller.looks
+        return looks == "always" or (looks == "before" and self._needs_measure)
 
-    def _draw(self) -> Draw:
-        generator = self._streams.cpu("replay")
-        if self._per_task:
-            return self.memory.draw_per_task(self._memory_batch, self.task, generator)
-        return self.memory.draw_mixed(self._memory_batch, self.task, generator)
+    def _move(self, draw: Draw, losses: Tensor) -> None:
+        self.queues.update(self._excess(draw, losses))
+
+    def _excess(self, draw: Draw, losses: Tensor) -> Tensor:
+        """Mean over the drawn samples of each past task of present minus reference loss, (past,)."""
+        excess = draw.weight * (losses.to(self.memory.reference.dtype) - self.memory.reference[draw.slots])
+        return sums_by_task(excess, draw.owner, self.task)
 
     def _with_memory(self, raw: Tensor, y: Tensor, draw: Draw) -> tuple[Tensor, Tensor, Runs]:
         stored, labels, runs = self._memory_only(draw)
@@ -247,9 +275,12 @@ class COLD:
 
     def _update_on_all(self, model: nn.Module) -> None:
         if self.task:
-            slots = self.memory.everything(self.task)
-            excess = self._measured(model, None) - self.memory.reference[slots.to(self.device)]
-            self.queues.update(self.memory.task_means(slots, excess, self.task))
+            self.queues.update(self._excess_on_all(model))
+
+    def _excess_on_all(self, model: nn.Module) -> Tensor:
+        slots = self.memory.everything(self.task)
+        excess = self._measured(model, None) - self.memory.reference[slots.to(self.device)]
+        return self.memory.task_means(slots, excess, self.task)
 
     @torch.no_grad()
     def _measured(self, model: nn.Module, weights: State | None) -> Tensor:

@@ -10,7 +10,7 @@ from coldtheory.ground.checks import choice, shown
 from coldtheory.ground.errors import ColdError
 from coldtheory.paper import paper
 
-from .catalogue import METHODS, method_title
+from .catalogue import METHODS, method_title, named_by_reference
 from .config import RunConfig, make_config, read_config
 
 PRESETS = ("paper",)
@@ -66,7 +66,7 @@ def build_config(path: Path | None, flags: Mapping[str, Any]) -> RunConfig:
             preset_settings(
                 named["preset"],
                 named.get("dataset", plain.dataset),
-                named.get("method", plain.method),
+                named_by_reference(named.get("method", plain.method), named.get("reference"))[0],
                 named.get("memory"),
             ),
         )

@@ -45,6 +45,11 @@ class Source:
         return {"regime": self.name, **defaults, **given, **self._sampling()}
 
     @property
+    def T(self) -> int:
+        """Number of tasks."""
+        return int(self.config["T"] if self.arrays is None else self.arrays["optima"].shape[-2])
+
+    @property
     def stem(self) -> str:
         """The name of this source's row file."""
         return f"{self.name}-{config_key(self.config)[:8]}"

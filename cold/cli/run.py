@@ -69,7 +69,18 @@ def run(
     delta: Annotated[Number, typer.Option(help="Tolerance of the queues.")] = None,
     queue_update: Annotated[Text, typer.Option(help="When queues move: step, epoch or task.")] = None,
     weights: Annotated[Text, typer.Option(help="Queue weights: sum (main text) or mean (appendix).")] = None,
-    oracle: Annotated[Text, typer.Option(help="cold-oracle's candidates: exact, window:N or streaming.")] = None,
+    reference: Annotated[
+        Text,
+        typer.Option(
+            help="What cold compares past tasks with: the previous model, the best one (that is cold-oracle), or the "
+            "stored one at the end of the past task."
+        ),
+    ] = None,
+    oracle: Annotated[Text, typer.Option(help="How the best model is found: exact, window:N or streaming.")] = None,
+    controller: Annotated[
+        Text,
+        typer.Option(help="Weights of past tasks: queue, leaky, nupi, yu-neely or augmented, as in leaky:a=0.1."),
+    ] = None,
     idle: Annotated[
         Text, typer.Option(help="Memory samples of tasks with an empty queue: auto, skip (no backward pass) or joint.")
     ] = None,

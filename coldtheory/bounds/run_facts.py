@@ -44,6 +44,7 @@ class RunFacts(Facts):
         self.reference, self.weights = settings.reference, settings.weights
         self.solver = "prescribed" if isinstance(run, PrescribedRun) else settings.solver
         self.projected, self.noisy, self.convex = settings.ball is not None, settings.noise > 0, True
+        self.controller = settings.controller.name
         spread = (*run.tasks.streams, *(1,) * len(settings.shape))
         self.L, self.l = (q.smoothness.reshape(spread) for q in (run.tasks.phi, run.tasks.phi_hat))
         self.V, self.delta, self.steps, self.eta = run.V, run.delta, settings.steps, run.eta
@@ -66,6 +67,26 @@ class RunFacts(Facts):
     @cached_property
     def Q(self) -> Array:  # type: ignore[override]
         return self.run.Q
+
+    @cached_property
+    def V_t(self) -> Array:
+        return self.run.V_t
+
+    @cached_property
+    def weight(self) -> Array:
+        return self.run.weight
+
+    @cached_property
+    def eps(self) -> Array:  # type: ignore[override]
+        return self.run.eps
+
+    @cached_property
+    def forgetting(self) -> Array:  # type: ignore[override]
+        return self.run.forgetting
+
+    @cached_property
+    def avg_forgetting(self) -> Array:
+        return self.run.avg_forgetting
 
     @cached_property
     def phi_before(self) -> Array:  # type: ignore[override]
@@ -102,7 +123,7 @@ class RunFacts(Facts):
 
     @cached_property
     def _dpp_hessians(self) -> Array:
-        V = self.V[..., None]
+        V = self.V_t
         if self.phi.isotropic:
             return np.asarray(V * self.phi.hessians + np.matvec(self.beta, self.phi_hat.hessians))
         past = np.einsum("...tk,...kij->...tij", self.beta, self.phi_hat.hessians)
@@ -115,7 +136,7 @@ class RunFacts(Facts):
             now, past = (q.hessians[..., None] * q.optima for q in (self.phi, self.phi_hat))
         else:
             now, past = (np.matvec(q.hessians, q.optima) for q in (self.phi, self.phi_hat))
-        return np.asarray(self.V[..., None, None] * now + self.beta @ past)
+        return np.asarray(self.V_t[..., None] * now + self.beta @ past)
 
     @cached_property
     def _inner(self) -> tuple[Array, np.ndarray]:
@@ -271,6 +292,9 @@ def reference_values(hat: Array, reference: str, window: int | None) -> Array:
     if reference == "previous":
         return hat[..., :-1, :]
     T = hat.shape[-1]
+    if reference == "stored":  # x_k, also where it is still to come
+        own = np.diagonal(hat[..., 1:, :], axis1=-2, axis2=-1)
+        return np.broadcast_to(own[..., None, :], (*hat.shape[:-2], T, T))
     models = hat[..., 1:-1, :]  # x_1 .. x_{T-1}; x_0 is no candidate
     if window is None or T == 1:
         best = np.minimum.accumulate(models, axis=-2)

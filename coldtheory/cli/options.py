@@ -23,7 +23,9 @@ SeedsOption = Annotated[int, typer.Option("--seeds", help="Number of task stream
 TOption = Annotated[str | None, typer.Option("--T", help="Number of tasks.")]
 DimensionOption = Annotated[int | None, typer.Option("--d", help="Dimension of the model.")]
 VOption = Annotated[str, typer.Option("--V", help="Weight of the present task: a number, or a grid to sweep.")]
-EtaOption = Annotated[str, typer.Option("--eta", help="Step size, or 'auto' for 1/(2 alpha_t).")]
+EtaOption = Annotated[
+    str, typer.Option("--eta", help="Step size, 'auto' for 1/(2 alpha_t), or 'auto:C' for C/alpha_t.")
+]
 DeltaOption = Annotated[str, typer.Option("--delta", help="Tolerance of the queues.")]
 StepsOption = Annotated[str, typer.Option("--steps", help="Gradient steps per task.")]
 MemoryOption = Annotated[str | None, typer.Option("--memory", help="Sampled tasks: points per task in the memory.")]
@@ -32,7 +34,22 @@ SpreadOption = Annotated[
     float | None, typer.Option("--spread", help="Sampled tasks: standard deviation of the points.")
 ]
 ReferenceOption = Annotated[
-    Literal["previous", "best"], typer.Option("--reference", help="previous: COLD. best: COLD-ORACLE.")
+    Literal["previous", "best", "stored"],
+    typer.Option(
+        "--reference", help="previous: COLD. best: COLD-ORACLE. stored: the model at the end of each past task."
+    ),
+]
+ControllerOption = Annotated[
+    str,
+    typer.Option(
+        "--controller", help="Weights of past tasks: queue, or leaky, nupi, yu-neely, augmented, as in leaky:a=0.1."
+    ),
+]
+ScheduleOption = Annotated[
+    str | None,
+    typer.Option(
+        "--V-schedule", help="V_t = V t^P (power:P), from V to R V (geometric:R), or a file with one factor per task."
+    ),
 ]
 WeightsOption = Annotated[
     Literal["mean", "sum", "none"],
@@ -112,6 +129,32 @@ def parse_whole(text: str, name: str, command: str) -> int:
     if not math.isfinite(value) or value != int(value):
         raise ColdError(f"--{name} must be a whole number, got {text}")
     return int(value)
+
+
+def parse_eta(text: str) -> tuple[float | Literal["auto"], float | None]:
+    """The step size, and the factor of `auto:C`.
+
+    >>> parse_eta("auto"), parse_eta("auto:0.9"), parse_eta("1e-3")
+    (('auto', None), ('auto', 0.9), (0.001, None))
+    """
+    kind, colon, factor = text.partition(":")
+    if kind != "auto":
+        return parse_one(text, "eta", "sweep-eta"), None
+    return "auto", parse_one(factor, "eta auto", "sweep-eta-factor") if colon else None
+
+
+def parse_schedule(text: str | None) -> str | None:
+    """The text of --V-schedule; of a file its factors, so that the name of the file does not matter."""
+    if text is None or ":" in text:
+        return text
+    try:
+        factors = Path(text).read_text().replace(",", " ").split()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not a text"
+        raise ColdError(
+            f"cannot read --V-schedule {text}: {reason}; give power:P, geometric:R or a file of factors"
+        ) from None
+    return f"list:{','.join(factors)}"
 
 
 def parse_range(text: str | None) -> tuple[float, float] | None:

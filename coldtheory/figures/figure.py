@@ -130,7 +130,7 @@ class SweepData:
         seeds = sorted({cell.seed for cell in self.cells})
         return {
             "sources": list(sources.values()), "seeds": seeds, **swept,
-            "schemes": [vars(scheme) for scheme in schemes], "columns": list(self.columns), "version": self.version,
+            "schemes": [scheme.config for scheme in schemes], "columns": list(self.columns), "version": self.version,
         }  # fmt: skip
 
     @property
