@@ -102,6 +102,8 @@ class COLD:
     ) -> None:
         for setting, chosen in (("queue_update", queue_update), ("replay", replay), ("idle", idle)):
             check_setting(setting, chosen)
+        if oracle is not None and not isinstance(oracle, str):
+            raise ColdError(f"oracle must be exact, streaming or window:N, got {shown(oracle)}")
         V, tasks, seed = number("V", V, above=0), whole("tasks", tasks, least=1), whole("seed", seed, least=0)
         memory_batch, reference_passes, batch_size = (
             whole(name, given, least=1)

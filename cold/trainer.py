@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 from torch import nn
@@ -39,6 +40,10 @@ from .streams import Streams
 
 _LOOK_EVERY = 50
 _QUEUE_POINTS = 1000
+# A checkpoint may have the right checksum and wrong content: what then goes wrong, sooner or later.
+_OF_FOREIGN_STATE = (
+    ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError, AssertionError,
+)  # fmt: skip
 _PARTS = ("config", "model", "optimizer", "method", "streams", "position", "record")  # of a checkpoint, each a dict
 
 
@@ -146,12 +151,20 @@ class Trainer:
             self._resume()
             self.group.wait()
         self._mark, self._cpu_mark = time.perf_counter(), time.process_time()
-        if not self.record.start:
-            self.record.start = self._evaluate()
-            self.record.queues.append(self._queues())
-        while self.position.task < len(self.benchmark.tasks):
-            self._run_task()
-        return self._finish()
+        try:
+            if not self.record.start:
+                self.record.start = self._evaluate()
+                self.record.queues.append(self._queues())
+            while self.position.task < len(self.benchmark.tasks):
+                self._run_task()
+            return self._finish()
+        except _OF_FOREIGN_STATE as error:
+            if not self.resumed or isinstance(error, ColdError | torch.OutOfMemoryError):
+                raise
+            reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+            raise ColdError(
+                f"the run cannot go on from the checkpoint in {self.folder} ({reason}); start over with --fresh"
+            ) from error
 
     def _run_task(self) -> None:
         at = self.position
@@ -382,8 +395,8 @@ class Trainer:
         self.check_data(f"the checkpoint in {self.folder}", data if isinstance(data, str) else None)
         try:
             self.load(state)
-        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError, AssertionError):
-            raise foreign from None  # right checksum, wrong content: whatever torch makes of it
+        except _OF_FOREIGN_STATE:
+            raise foreign from None
         if not self._stands():
             raise foreign
         self._resumed_at = self.position.total
@@ -396,11 +409,16 @@ class Trainer:
             return False
         if at.task < tasks and at.order is not None:
             rows = torch.arange(len(self.benchmark.tasks[at.task].train))
-            if not isinstance(at.order, torch.Tensor) or not torch.equal(at.order.sort().values, rows):
+            if getattr(at.order, "dtype", None) != rows.dtype or not torch.equal(at.order.sort().values, rows):
                 return False
-        lists = (kept.start, kept.accuracy, kept.queues, kept.queue_steps, kept.queue_steps_at)
-        if not all(isinstance(one, list) for one in lists) or len(kept.start) not in (0, tasks):
+        try:
+            msgspec.convert(dict(vars(kept)), Record)
+        except (msgspec.ValidationError, RecursionError):
             return False
-        return len(kept.accuracy) == at.task and all(
-            isinstance(row, list) and len(row) == tasks for row in kept.accuracy
+        rows = [*kept.accuracy, *(row for row in (*kept.queues, *kept.queue_steps) if row)]
+        return (
+            len(kept.start) in (0, tasks)
+            and len(kept.accuracy) == at.task
+            and all(len(row) == tasks for row in rows)
+            and len(kept.queue_steps) == len(kept.queue_steps_at)
         )

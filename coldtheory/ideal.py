@@ -76,7 +76,8 @@ def ideal_point(phi: Quadratics, phi_hat: Quadratics, t: int, delta_prime: float
     array([2.])
     """
     _check_stream(phi)
-    if not 1 <= whole("t", t) <= phi.T:
+    t = whole("t", t)
+    if not 1 <= t <= phi.T:
         raise ColdError(f"task t must be between 1 and {phi.T}, got {t}")
     past = _past(phi_hat, t - 1)
     now = Quadratics(phi.optima[t - 1 : t], phi.hessians[t - 1 : t], phi.offsets[t - 1 : t])

@@ -308,6 +308,8 @@ def _run(tasks: Tasks, settings: Settings, start: Array) -> Run:
 def _check_fit(tasks: Tasks, settings: Settings) -> None:
     """Whether settings go with these tasks, and whether a run of them fits in memory."""
     ball, keys = settings.ball, settings.noise_seed
+    if len(tasks.streams) > 1:
+        raise ColdError(f"tasks must have optima (T, d) or (streams, T, d), got {tasks.phi.optima.shape}")
     if ball is not None and not _broadcasts(ball.center.shape, (math.prod(tasks.streams), 1, tasks.d)):
         raise ColdError(f"the ball's center must have {tasks.d} coordinates, got shape {ball.center.shape}")
     if not isinstance(keys, int) and (len(keys),) != tasks.streams:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .ground.checks import numbers, shown, whole
+from .ground.checks import number, numbers, shown, whole
 from .ground.errors import ColdError, unknown_name
 from .ground.files import config_key
 from .ground.reading import Npz, read_bytes, read_toml
@@ -123,8 +122,7 @@ def _from_toml(path: Path) -> Source:
     for name, value in table.items():
         if name not in known:
             raise unknown_name(f"setting in {path.name}", name, known)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise ColdError(f"{name} in {path.name} must be a finite number, got {value!r}")
+        number(f"{name} in {path.name}", value)
     return source.with_constants(**table)
 
 

@@ -35,9 +35,8 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts
 
 
 def complain(message: str) -> None:
-    """One line on stderr. What came from a file may hold anything: signs that steer a terminal are written out."""
-    line = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
-    Console(stderr=True, highlight=False).print(f"[bold red]error:[/] {escape(line)}", soft_wrap=True)
+    """One line on stderr."""
+    Console(stderr=True, highlight=False).print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
 
 
 def program(modules: Mapping[str, str], group: str) -> typer.Typer:
@@ -67,7 +66,7 @@ def program(modules: Mapping[str, str], group: str) -> typer.Typer:
                 raise
             except OSError as error:  # of a path that a user gave, or of a disk
                 where = "" if error.filename is None else f"{error.filename}: "
-                complain(f"{where}{error.strerror or error}; choose another path")
+                complain(str(ColdError(f"{where}{error.strerror or error}; choose another path")))
             except MemoryError:
                 complain("there is not enough memory for this; ask for less")
             raise typer.Exit(2)

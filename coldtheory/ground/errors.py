@@ -9,7 +9,13 @@ _LONGEST = 120  # signs of an unknown name that are repeated
 
 
 class ColdError(ValueError):
-    """Bad input, a damaged file, or a run that cannot go on. The CLI prints it and exits with 2."""
+    """Bad input, a damaged file, or a run that cannot go on. The CLI prints it and exits with 2.
+
+    The message is one line: what came from a file may hold anything, so signs that steer a terminal are written out.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__("".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message))
 
 
 class DivergenceWarning(UserWarning):
