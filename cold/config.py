@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from coldtheory.controllers import controller_of
+from coldtheory.ground.checks import LARGEST_WHOLE, choice, number, shown
 from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.ground.files import config_key
+from coldtheory.ground.reading import read_toml
 
 from .catalogue import named_by_reference
 
@@ -32,6 +34,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "idle": get_args(Idle),
     "amp": ("off", "bf16", "fp16"),
 }
+_MOST_THREADS = 1024
+_LONGEST_NAME = 60  # of a dataset or method in the name of a folder
 # Where a run computes, not what: two runs that differ in these only have one identity.
 PLACE = ("device", "threads", "eval_batch")
 
@@ -91,6 +95,8 @@ class RunConfig:
     eval_batch: int | None = None  #: samples of a test forward; by default what suits the device
 
     def __post_init__(self) -> None:
+        for one in dataclasses.fields(self):
+            object.__setattr__(self, one.name, _typed(one.name, str(one.type), getattr(self, one.name)))
         for name in CHOICES:
             if name != "reference" or self.reference is not None:
                 check_setting(name, getattr(self, name))
@@ -114,6 +120,10 @@ class RunConfig:
         for name in ("delta", "seed", "weight_decay", "momentum"):
             if not (getattr(self, name) >= 0 and math.isfinite(getattr(self, name))):
                 raise ColdError(f"{name} must be >= 0 and finite, got {getattr(self, name)}")
+        if self.momentum >= 1:
+            raise ColdError(f"momentum must be below 1, got {self.momentum:g}: the steps would grow without end")
+        if self.threads is not None and self.threads > _MOST_THREADS:
+            raise ColdError(f"threads must be at most {_MOST_THREADS}, got {self.threads}")
 
     def as_dict(self) -> dict[str, Any]:
         return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
@@ -131,8 +141,7 @@ class RunConfig:
 
 def check_setting(name: str, value: str) -> None:
     """Raises if a setting has a value that is none of its `CHOICES`."""
-    if value not in CHOICES[name]:
-        raise unknown_name(name.replace("_", "-"), value, CHOICES[name])
+    choice(name.replace("_", "-"), value, CHOICES[name])
 
 
 def check_memory(config: RunConfig, tasks: int) -> None:
@@ -162,21 +171,16 @@ def make_config(*layers: Mapping[str, Any]) -> RunConfig:
         for name, value in layer.items():
             if name not in fields:
                 raise unknown_name("setting", name, fields)
-            if name in ("options", "data_options"):
+            if name in ("options", "data_options") and isinstance(value, Mapping):
                 settings[name] = {**settings.get(name, {}), **value}
             else:
-                settings[name] = _typed(name, str(fields[name].type), value)
+                settings[name] = value
     return RunConfig(**settings)
 
 
 def read_config(path: Path) -> dict[str, Any]:
     """Settings of a TOML file, names as in `RunConfig`; a table [options] holds a method's own."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ColdError(f"{path} is not valid TOML: {error}") from None
+    return read_toml(path)
 
 
 def _typed(name: str, kind: str, value: Any) -> Any:
@@ -184,13 +188,29 @@ def _typed(name: str, kind: str, value: Any) -> Any:
     wanted = kind.split(" | ")
     if value is None and "None" in wanted:
         return None
+    if kind.startswith("Mapping"):
+        return _options(name, value)
     accepted: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,)}
     for option in wanted:
         types = accepted.get(option, ())
         if isinstance(value, types) and (option == "bool" or not isinstance(value, bool)):
-            number: Any = value
-            return float(number) if option == "float" else value
-    raise ColdError(f"{name} must be {' or '.join(w for w in wanted if w != 'None')}, got {value!r}")
+            if option == "float":
+                return number(name, value)
+            if option == "int" and not -LARGEST_WHOLE <= value <= LARGEST_WHOLE:  # type: ignore[operator]
+                raise ColdError(f"{name} must be at most {LARGEST_WHOLE}, got {shown(value)}")
+            return value
+    raise ColdError(f"{name} must be {' or '.join(w for w in wanted if w != 'None')}, got {shown(value)}")
+
+
+def _options(name: str, value: Any) -> dict[str, Any]:
+    """Further options by name; they are part of a run's name, so they must be plain data."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise ColdError(f"{name} must be options by name, got {shown(value)}")
+    try:
+        json.dumps(dict(value), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise ColdError(f"{name} must be finite numbers, texts and lists of them, got {shown(value)}") from None
+    return dict(value)
 
 
 def _plain(value: Any) -> Any:
@@ -198,4 +218,4 @@ def _plain(value: Any) -> Any:
 
 
 def _safe(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_" else "_" for c in Path(name).name) or "own"
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in Path(name).name)[:_LONGEST_NAME] or "own"

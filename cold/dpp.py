@@ -31,12 +31,15 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from coldtheory.controllers import Controller
+from coldtheory.ground.checks import number, shown, whole
 from coldtheory.ground.errors import ColdError
+from coldtheory.ground.limits import demand_memory
 
+from .ahead import Ahead
 from .config import Idle, Policy, QueueUpdate, Replay, Weights, check_setting
 from .layer_modes import frozen_statistics, is_noisy, shares_statistics
 from .losses import Runs, merged, per_sample_losses
-from .memory import Draw, Memory, Samples, TensorSamples
+from .memory import Draw, Memory, Samples, TensorSamples, sums_by_task
 from .queues import VirtualQueues
 from .references import State, reference_of
 from .streams import Streams
@@ -98,14 +101,21 @@ class COLD:
     ) -> None:
         for setting, chosen in (("queue_update", queue_update), ("replay", replay), ("idle", idle)):
             check_setting(setting, chosen)
-        for name, number in (("V", V), ("memory_batch", memory_batch), ("reference_passes", reference_passes)):
-            if not number > 0:
-                raise ColdError(f"{name} must be > 0, got {number}")
-        self.device = torch.device(device)
+        V, tasks, seed = number("V", V, above=0), whole("tasks", tasks, least=1), whole("seed", seed, least=0)
+        memory_batch, reference_passes, batch_size = (
+            whole(name, given, least=1)
+            for name, given in (
+                ("memory_batch", memory_batch), ("reference_passes", reference_passes), ("batch_size", batch_size),
+            )
+        )  # fmt: skip
+        demand_memory(8 * tasks**2, f"a table of {tasks} tasks by {tasks}")
+        self.device = _device(device)
         self.V = V
         self.memory = (
             memory if isinstance(memory, Memory) else Memory(memory, tasks, policy=policy, device=device, dtype=dtype)
         )
+        if self.memory.tasks < tasks:
+            raise ColdError(f"memory is for {self.memory.tasks} tasks, tasks is {tasks}; give a memory for all of them")
         self.queues = VirtualQueues(
             tasks, delta=delta, weights=weights, controller=controller, device=device, dtype=dtype
         )
@@ -116,13 +126,16 @@ class COLD:
         self._memory_batch, self._queue_update = memory_batch, queue_update
         self._per_task, self._idle = replay == "per-task", idle
         self._passes = reference_passes
-        self._heads = [0] * tasks if heads is None else list(heads)
+        self._heads = [0] * tasks if heads is None else [whole("heads", head, least=0) for head in heads]
+        if len(self._heads) < tasks:
+            raise ColdError(f"heads has {len(self._heads)} entries for {tasks} tasks; give one per task")
         self._forward = forward or _call
         self._loss_of = losses
         self._prepare = prepare or _identity
         self._augments = augments
         self._batch_size = batch_size
         self._streams = streams or Streams(seed, self.device)
+        self._ahead = Ahead(self.memory, self._streams, per_task=self._per_task)
         self._samples: Samples | None = None
         if self._per_task and self.memory.policy == "uniform" and memory_batch > self.memory.per_task:
             raise ColdError(
@@ -134,7 +147,9 @@ class COLD:
 
     def begin_task(self, model: nn.Module, x: Tensor | Samples) -> None:
         """Measure the reference losses; `x` are the new task's samples."""
-        self._samples = TensorSamples(x, torch.zeros(len(x))) if isinstance(x, Tensor) else x
+        if self.task >= len(self._heads):
+            raise ColdError(f"begin_task was called for task {self.task + 1}, tasks is {len(self._heads)}")
+        self._samples = _samples(x, None)
         if self.task:
             chosen = self.reference.refresh(self.memory, self.task, model, lambda w: self._measured(model, w))
             self.compared_with[self.task, : self.task] = chosen
@@ -147,7 +162,7 @@ class COLD:
             raise ColdError("loss() was called before begin_task(model, x)")
         if not self.task:
             return self.V * self._losses(model, raw, y, [(self._heads[0], len(raw))]).mean()
-        draw = self._draw()
+        draw = self._ahead.draw(self._memory_batch, self.task)
         if self._looks_at_step:
             return self._looking(model, raw, y, draw)
         beta = self.queues.beta(self.task)
@@ -163,9 +178,11 @@ class COLD:
 
     def end_task(self, model: nn.Module, x: Tensor | Samples, y: Tensor | None = None) -> None:
         """Move the queues if this is when they move, and store samples of the finished task."""
+        if self._samples is None:
+            raise ColdError("end_task() was called before begin_task(model, x)")
+        samples = _samples(x, _required(y) if isinstance(x, Tensor) else None)
         if self._queue_update == "task":
             self._update_on_all(model)
-        samples = TensorSamples(x, _required(y)) if isinstance(x, Tensor) else x
         self.memory.add_task(samples, self.task, self._streams.cpu("memory"))
         self.task += 1
         self._samples = None
@@ -239,13 +256,7 @@ class COLD:
     def _excess(self, draw: Draw, losses: Tensor) -> Tensor:
         """Mean over the drawn samples of each past task of present minus reference loss, (past,)."""
         excess = draw.weight * (losses.to(self.memory.reference.dtype) - self.memory.reference[draw.slots])
-        return excess.new_zeros(self.task).index_add_(0, draw.owner, excess)
-
-    def _draw(self) -> Draw:
-        generator = self._streams.cpu("replay")
-        if self._per_task:
-            return self.memory.draw_per_task(self._memory_batch, self.task, generator)
-        return self.memory.draw_mixed(self._memory_batch, self.task, generator)
+        return sums_by_task(excess, draw.owner, self.task)
 
     def _with_memory(self, raw: Tensor, y: Tensor, draw: Draw) -> tuple[Tensor, Tensor, Runs]:
         stored, labels, runs = self._memory_only(draw)
@@ -329,7 +340,7 @@ class COLD:
 
     def resume_task(self, x: Tensor | Samples) -> None:
         """After `load` in the middle of a task: which samples the task has."""
-        self._samples = TensorSamples(x, torch.zeros(len(x))) if isinstance(x, Tensor) else x
+        self._samples = _samples(x, None)
 
 
 class _Replaced(nn.Module):
@@ -363,4 +374,28 @@ def _identity(raw: Tensor, generator: torch.Generator) -> Tensor:
 def _required(y: Tensor | None) -> Tensor:
     if y is None:
         raise ColdError("end_task(model, x, y) needs the labels y")
+    if not isinstance(y, Tensor) or y.dim() != 1 or y.dtype.is_floating_point or y.dtype.is_complex:
+        raise ColdError(f"y must be a tensor of whole numbers (n,), got {shown(y)}")
+    if len(y) and int(y.min()) < 0:
+        raise ColdError(f"y holds the label {int(y.min())}; labels count from 0")
     return y
+
+
+def _samples(x: Tensor | Samples, y: Tensor | None) -> Samples:
+    """The samples of a task; a plain tensor must come with as many labels, or without any."""
+    if not isinstance(x, Tensor):
+        if not all(hasattr(x, name) for name in ("y", "raw", "__len__")):
+            raise ColdError(f"x must be a tensor (n, ...) or a part of a benchmark, got {shown(x)}")
+        return x
+    if x.dim() == 0 or len(x) == 0:
+        raise ColdError(f"x must be a tensor of one sample or more, (n, ...), got {tuple(x.shape)}")
+    if y is not None and len(y) != len(x):
+        raise ColdError(f"x has {len(x)} samples and y {len(y)} labels")
+    return TensorSamples(x, torch.zeros(len(x)) if y is None else y)
+
+
+def _device(name: torch.device | str) -> torch.device:
+    try:
+        return torch.device(name)
+    except (RuntimeError, TypeError):
+        raise ColdError(f"device must be cpu, cuda or cuda:N, got {shown(name)}") from None

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from coldtheory.ground.errors import ColdError, unknown_name
+from coldtheory.ground.checks import choice, shown
+from coldtheory.ground.errors import ColdError
 from coldtheory.paper import paper
 
 from .catalogue import METHODS, method_title, named_by_reference
@@ -25,8 +26,10 @@ def preset_settings(preset: str, dataset: str, method: str, memory: int | None) 
     >>> preset_settings("paper", "pmnist", "cold", None)["delta"]
     2.0
     """
-    if preset not in PRESETS:
-        raise unknown_name("preset", preset, PRESETS)
+    choice("preset", preset, PRESETS)
+    for name, text in (("dataset", dataset), ("method", method)):
+        if not isinstance(text, str):
+            raise ColdError(f"{name} must be str, got {shown(text)}")
     columns = paper().runs(dataset, method_title(method)) or paper().runs(dataset, METHODS["cold"].title)
     if not columns:
         known = sorted({run.dataset for run in paper().runs()})

@@ -18,7 +18,8 @@ import torch
 from torch import Tensor
 
 from coldtheory.controllers import Controller, controller_of
-from coldtheory.ground.errors import ColdError
+from coldtheory.ground.checks import number, whole
+from coldtheory.ground.limits import demand_memory
 
 from .config import Weights, check_setting
 
@@ -45,9 +46,9 @@ class VirtualQueues:
         dtype: torch.dtype = torch.float32,
     ) -> None:
         check_setting("weights", weights)
-        if not delta >= 0:
-            raise ColdError(f"delta must be >= 0, got {delta}")
-        self.delta = delta
+        self.delta = number("delta", delta, least=0)
+        tasks = whole("tasks", tasks, least=1)
+        demand_memory(8 * tasks, f"the queues of {tasks} tasks")
         self.weights: Weights = weights
         self.controller = controller_of(controller)
         nothing = torch.zeros(tasks, device=device, dtype=dtype)

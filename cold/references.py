@@ -32,6 +32,9 @@ State = dict[str, Tensor]
 Measure = Callable[[State | None], Tensor]  # a model's weights (None: the present ones) -> losses of all memory samples
 
 
+_DIGITS = 9  # of the number of models in a window
+
+
 class Previous:
     """Case 1: the model with which the task starts."""
 
@@ -136,7 +139,9 @@ def oracle_reference(text: str, memory: Memory) -> Previous:
         if memory.policy != "uniform":
             raise ColdError("--oracle streaming needs a memory that never changes; take the uniform memory policy")
         return Streaming(memory.tasks, memory.device)
+    if not isinstance(text, str):
+        raise ColdError(f"oracle must be exact, streaming or window:N, got {text!r}")
     kind, _, number = text.partition(":")
-    if kind == "window" and number.isdecimal() and int(number) > 0:
+    if kind == "window" and number.isdecimal() and len(number) <= _DIGITS and int(number) > 0:
         return Best(int(number))
     raise ColdError(f"cannot read --oracle {text!r}: give exact, streaming or window:N with N >= 1")

@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 
 from .controllers import Controller, Queue, controller_of
 from .geometry import Ball
-from .ground.errors import ColdError, unknown_name
+from .ground.checks import LARGEST_WHOLE, choice, kind_of, number, numbers, whole
+from .ground.errors import ColdError
+from .ground.limits import array_bytes, demand_memory
 from .quadratics import Array
 
 Reference = Literal["previous", "best", "stored"]
@@ -83,8 +85,7 @@ class Settings:
             ("reference", reference, Reference), ("weights", weights, Weights), ("solver", solver, Solver),
         )  # fmt: skip
         for kind, name, known in choices:
-            if name not in get_args(known):
-                raise unknown_name(kind, name, get_args(known))
+            choice(kind, name, get_args(known))
         if isinstance(eta, str) and eta != "auto":
             raise ColdError(f"eta must be a number > 0 or 'auto', got {eta!r}")
         if eta_factor is not None and not isinstance(eta, str):
@@ -96,9 +97,9 @@ class Settings:
                 "the objective is not quadratic"
             )
         factor = ETA_FACTOR if eta_factor is None else eta_factor
-        numbers = {"V": V, "delta": delta, "steps": steps}
-        numbers |= {"eta_factor": factor} if isinstance(eta, str) else {"eta": eta}
-        arrays = _one_shape(numbers)
+        given = {"V": V, "delta": delta, "steps": steps}
+        given |= {"eta_factor": factor} if isinstance(eta, str) else {"eta": eta}
+        arrays = _one_shape(given)
         for name, array in arrays.items():
             bad = ~np.isfinite(array) | ((array < 0) if name == "delta" else (array <= 0))
             if bad.any():
@@ -106,10 +107,15 @@ class Settings:
                 raise ColdError(f"{name} must be finite and {limit}, got {array[bad].flat[0]}")
         if (arrays["steps"] != np.floor(arrays["steps"])).any():
             raise ColdError("steps must be whole numbers")
-        if window is not None and (reference != "best" or window != int(window) or window < 1):
-            raise ColdError("window must be a whole number >= 1 and goes with reference='best'")
-        if not np.isfinite(noise) or noise < 0:
-            raise ColdError(f"noise must be finite and >= 0, got {noise}")
+        if (arrays["steps"] > LARGEST_WHOLE).any():
+            raise ColdError(f"steps must be at most {LARGEST_WHOLE}, got {arrays['steps'].max():g}")
+        if window is not None:
+            window = whole("window", window, least=1)
+            if reference != "best":
+                raise ColdError("window must be a whole number >= 1 and goes with reference='best'")
+        noise = number("noise", noise, least=0)
+        if ball is not None:
+            kind_of("ball", ball, Ball, "make one with Ball(center, radius)")
         if noise > 0 and solver == "exact":
             raise ColdError("gradient noise goes with solver='gd': the exact minimiser takes no gradient steps")
         return Settings(
@@ -121,8 +127,8 @@ class Settings:
             weights=weights,
             solver=solver,
             window=window,
-            noise=float(noise),
-            noise_seed=int(noise_seed) if isinstance(noise_seed, int) else tuple(int(s) for s in noise_seed),
+            noise=noise,
+            noise_seed=_keys(noise_seed),
             ball=ball,
             eta_factor=arrays.get("eta_factor", np.full(arrays["V"].shape, ETA_FACTOR)),
             V_schedule=_schedule(V_schedule),
@@ -142,15 +148,15 @@ def schedule_factors(text: str, T: int) -> Array:
     >>> schedule_factors("geometric:8", 4)              # from V to R V in equal ratios
     array([1., 2., 4., 8.])
     """
-    kind, numbers = _read_schedule(text)
+    kind, given = _read_schedule(text)
     t = np.arange(1, T + 1, dtype=np.float64)
     if kind == "power":
-        return np.asarray(t ** numbers[0])
+        return np.asarray(t ** given[0])
     if kind == "geometric":
-        return np.asarray(numbers[0] ** ((t - 1) / max(T - 1, 1)))
-    if len(numbers) != T:
-        raise ColdError(f"the schedule has {len(numbers)} factors, the stream {T} tasks: give one factor per task")
-    return np.array(numbers)
+        return np.asarray(given[0] ** ((t - 1) / max(T - 1, 1)))
+    if len(given) != T:
+        raise ColdError(f"the schedule has {len(given)} factors, the stream {T} tasks: give one factor per task")
+    return np.array(given)
 
 
 def schedule_text(text: str) -> str:
@@ -159,20 +165,20 @@ def schedule_text(text: str) -> str:
     >>> schedule_text("power:.50")
     'power:0.5'
     """
-    kind, numbers = _read_schedule(text)
-    return f"{kind}:{','.join(map(repr, numbers))}"
+    kind, given = _read_schedule(text)
+    return f"{kind}:{','.join(map(repr, given))}"
 
 
 def _read_schedule(text: str) -> tuple[str, list[float]]:
     kind, _, rest = text.partition(":")
     try:
-        numbers = [float(part) for part in rest.split(",")]
+        given = [float(part) for part in rest.split(",")]
     except ValueError:
-        numbers = []
-    one = len(numbers) == 1 and (kind == "power" or (kind == "geometric" and numbers[0] > 0))
-    if not numbers or not np.isfinite(numbers).all() or not (one or kind == "list"):
+        given = []
+    one = len(given) == 1 and (kind == "power" or (kind == "geometric" and given[0] > 0))
+    if not given or not np.isfinite(given).all() or not (one or kind == "list"):
         raise ColdError(f"cannot read the schedule {text!r}: give power:P, geometric:R or list:F1,F2,... with numbers")
-    return kind, numbers
+    return kind, given
 
 
 def _schedule(given: ArrayLike | Callable[[Known], ArrayLike] | None) -> Schedule | None:
@@ -187,12 +193,19 @@ def _schedule(given: ArrayLike | Callable[[Known], ArrayLike] | None) -> Schedul
     return factors
 
 
-def _one_shape(numbers: dict[str, ArrayLike]) -> dict[str, Array]:
+def _one_shape(given: dict[str, ArrayLike]) -> dict[str, Array]:
+    arrays = [numbers(name, value, finite=False, copy=False) for name, value in given.items()]
     try:
-        arrays = [np.asarray(value, dtype=np.float64) for value in numbers.values()]
-        arrays = [array.copy() for array in np.broadcast_arrays(*arrays)]
-    except (TypeError, ValueError):
+        shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    except ValueError:
         raise ColdError("V, eta, delta, steps and eta_factor must be numbers, or arrays of one shape") from None
-    if arrays[0].size == 0:
+    demand_memory(len(arrays) * array_bytes(shape), f"settings of the shape {shape}")
+    if 0 in shape:
         raise ColdError("V is empty: give at least one value")
-    return dict(zip(numbers, arrays, strict=True))
+    return {name: np.broadcast_to(array, shape).copy() for name, array in zip(given, arrays, strict=True)}
+
+
+def _keys(noise_seed: int | Sequence[int]) -> int | tuple[int, ...]:
+    if isinstance(noise_seed, list | tuple | range | np.ndarray):
+        return tuple(whole("noise_seed", seed, least=0) for seed in noise_seed)
+    return whole("noise_seed", noise_seed, least=0)

@@ -21,6 +21,7 @@ Arrays over states have T+1 entries (t = 0..T), arrays over tasks T entries (t =
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,7 +34,9 @@ from numpy.typing import ArrayLike
 from ._batch import forgetting_after, run_batch, shortfalls
 from .controllers import Controller, Queue
 from .geometry import Ball
+from .ground.checks import numbers
 from .ground.errors import ColdError, DivergenceWarning
+from .ground.limits import demand_memory
 from .paper import TOY
 from .quadratics import Array
 from .settings import Known, Reference, Settings, Solver, Weights, schedule_factors
@@ -229,17 +232,12 @@ def simulate(
     ((4, 2, 151, 25), (4, 2))
     """
     tasks = as_tasks(tasks)
-    if ball is not None and ball.center.shape[-1:] != (tasks.d,):
-        raise ColdError(f"the ball's centre must have {tasks.d} coordinates, got shape {ball.center.shape}")
-    if not isinstance(noise_seed, int) and (len(noise_seed),) != tasks.streams:
-        raise ColdError(
-            f"noise_seed must be one number, or one per stream: {len(noise_seed)} for streams {tasks.streams}"
-        )
     settings = Settings.of(
         V=V, eta=eta, delta=delta, steps=steps, reference=reference, weights=weights, solver=solver,
         window=window, noise=noise, noise_seed=noise_seed, ball=ball, eta_factor=eta_factor, controller=controller,
         V_schedule=schedule_factors(V_schedule, tasks.T) if isinstance(V_schedule, str) else V_schedule,
     )  # fmt: skip
+    _check_fit(tasks, settings)
     run = _run(tasks, settings, _start(tasks, w0, settings))
     if run.diverged.any():
         warnings.warn(divergence_message(run), DivergenceWarning, stacklevel=2)
@@ -307,15 +305,34 @@ def _run(tasks: Tasks, settings: Settings, start: Array) -> Run:
     )
 
 
+def _check_fit(tasks: Tasks, settings: Settings) -> None:
+    """Whether settings go with these tasks, and whether a run of them fits in memory."""
+    ball, keys = settings.ball, settings.noise_seed
+    if ball is not None and not _broadcasts(ball.center.shape, (math.prod(tasks.streams), 1, tasks.d)):
+        raise ColdError(f"the ball's center must have {tasks.d} coordinates, got shape {ball.center.shape}")
+    if not isinstance(keys, int) and (len(keys),) != tasks.streams:
+        raise ColdError(f"noise_seed must be one number, or one per stream: {len(keys)} for streams {tasks.streams}")
+    runs, T = math.prod((*tasks.streams, *settings.shape)), tasks.T
+    width = tasks.d + 10 + (settings.window or 0 if settings.reference == "best" else 0)  # model, measures, candidates
+    draws = math.prod(tasks.streams) * T * tasks.d * int(settings.steps.max()) if settings.noise > 0 else 0
+    demand_memory(8 * (runs * T * width + draws), f"{runs} runs of {T} tasks with d = {tasks.d}")
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(shape, to) == to and shape[-1] == to[-1]
+    except ValueError:
+        return False
+
+
 def _start(tasks: Tasks, w0: ArrayLike | None, settings: Settings) -> Array:
     """x_0, with axes for the settings between streams and coordinates."""
     if w0 is None:
         return np.zeros(tasks.d)
+    given = numbers("w0", w0)
     try:
-        start = np.broadcast_to(np.asarray(w0, dtype=np.float64), (*tasks.streams, tasks.d))
-    except (TypeError, ValueError):
+        start = np.broadcast_to(given, (*tasks.streams, tasks.d))
+    except ValueError:
         allowed = " or ".join(str(shape) for shape in dict.fromkeys([(tasks.d,), (*tasks.streams, tasks.d)]))
         raise ColdError(f"w0 must be numbers of shape {allowed}") from None
-    if not np.isfinite(start).all():
-        raise ColdError("w0 must be finite")
     return np.asarray(start.reshape(*tasks.streams, *(1,) * len(settings.shape), tasks.d))

@@ -16,9 +16,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from .controllers import Queue, controller_of
+from .ground import checks
 from .ground.engines import Engine, run_jobs
 from .ground.errors import ColdError, DivergenceWarning, unknown_name
 from .ground.files import config_key
+from .ground.limits import demand_memory
 from .paper import TOY
 from .rows import measured, plain
 from .settings import ETA_FACTOR, Reference, Settings, Solver, Weights, schedule_factors, schedule_text
@@ -33,6 +35,7 @@ CONTROLLER_AXIS = (
 
 ROW_SCHEMA = 2  # raise it when the meaning of a row changes: old rows are then computed anew
 _LATER = ("eta_factor", "controller", "V_schedule")  # settings that older rows do not have
+_CELL_BYTES = 2000  # of a cell with its key and its row, at least
 _SEEDS_A_JOB = 5  # part of what a job is, so never a matter of the machine
 
 
@@ -111,18 +114,20 @@ def grid(
     scheme: Scheme | None = None,
 ) -> list[SweepCell]:
     """The cells of a sweep: every value of the axis with every seed."""
-    if axis not in get_args(Axis) and not axis.startswith(CONTROLLER_AXIS):
-        raise unknown_name("axis", axis, (*get_args(Axis), f"{CONTROLLER_AXIS}PARAMETER"))
-    if not values:
+    checks.kind_of("source", source, Source, "load one with load_source('high')")
+    if not str(axis).startswith(CONTROLLER_AXIS):
+        checks.choice("axis", axis, (*get_args(Axis), f"{CONTROLLER_AXIS}PARAMETER"))
+    along = checks.numbers(axis, values).reshape(-1).tolist()
+    if not along:
         raise ColdError(f"the grid of {axis} is empty")
-    if seeds < 1:
-        raise ColdError(f"the number of seeds must be at least 1, got {seeds}")
+    seeds = checks.whole("seeds, the number of them,", seeds, least=1)
     numbers, scheme = numbers or Numbers(), scheme or Scheme()
-    whole = axis in ("steps", "T", "memory")
-    if whole and any(value != int(value) for value in values):
-        raise ColdError(f"{axis} takes whole numbers")
+    checks.kind_of("numbers", numbers, Numbers, "make one with Numbers(V=...)")
+    checks.kind_of("scheme", scheme, Scheme, "make one with Scheme(reference=...)")
+    demand_memory(_CELL_BYTES * seeds * len(along), f"a grid of {len(along)} values and {seeds} seeds")
+    counted = axis in ("steps", "T", "memory")
     cells = []
-    for value in dict.fromkeys(int(v) if whole else float(v) for v in values):
+    for value in dict.fromkeys(checks.whole(axis, v) if counted else v for v in along):
         here, chosen, rule = source, numbers, scheme
         if axis == "T":
             here = source.with_constants(T=value)

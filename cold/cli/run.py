@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from coldtheory.ground.checks import number
 from coldtheory.ground.command_line import named_value
 from coldtheory.ground.errors import ColdError
 
@@ -152,6 +153,7 @@ def run(
     if online:
         flags["epochs"] = 1
     chosen = build_config(config, flags)
+    checkpoint_every = number("--checkpoint-every", checkpoint_every, least=0)
     stop = _StopRequest()
     with (
         joined(chosen.device) as group,
@@ -206,7 +208,10 @@ def _run(trainer: Trainer, folder: Path, *, resume: bool, fresh: bool) -> Result
 
 
 class _StopRequest:
-    """Remembers SIGINT or SIGTERM; the run then saves its state. A second one ends at once."""
+    """Remembers SIGINT, SIGTERM or SIGHUP; the run then saves its state. A second one ends at once.
+
+    SIGHUP, when the terminal goes, is left alone where it is ignored: under nohup a run goes on.
+    """
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -218,7 +223,11 @@ class _StopRequest:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        hangup = getattr(signal, "SIGHUP", None)  # not on every system
+        if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
+            numbers.append(hangup)
+        before = {number: signal.signal(number, self._note) for number in numbers}
         try:
             yield
         finally:

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 
 from .. import measures
 from ..geometry import Ball, minimise_on_ball, sup_abs_difference
+from ..ground.checks import kind_of, numbers
+from ..ground.errors import ColdError
 from ..quadratics import Array, Quadratics
 from ..settings import Reference, Settings, Weights
 from ..simulation import Run
@@ -228,7 +230,12 @@ class RunFacts(Facts):
 
 def facts_of(run: Run | Facts, ball: Ball | None = None) -> Facts:
     """Facts of a run; give the result to `evaluate` in place of the run to share the work of several statements."""
-    return run if isinstance(run, Facts) else RunFacts(run, ball)
+    if isinstance(run, Facts):
+        return run
+    kind_of("run", run, Run, "make one with simulate(tasks, V=...)")
+    if ball is not None:
+        kind_of("ball", ball, Ball, "make one with Ball(center, radius)")
+    return RunFacts(run, ball)
 
 
 def follow(
@@ -253,7 +260,11 @@ def follow(
         window=None, noise=0.0, noise_seed=0, ball=None,
     )  # fmt: skip
     T, lead = tasks.T, (*tasks.streams, *settings.shape)
-    w = np.broadcast_to(np.asarray(models, dtype=np.float64), (*lead, T + 1, tasks.d))
+    given = numbers("models", models)
+    try:
+        w = np.broadcast_to(given, (*lead, T + 1, tasks.d))
+    except ValueError:
+        raise ColdError(f"models must have shape {(*lead, T + 1, tasks.d)}, x_0 to x_T, got {given.shape}") from None
     phi, hat = (_widened(q, len(settings.shape)) for q in (tasks.phi, tasks.phi_hat))
     values = np.stack([hat.at(x) for x in np.moveaxis(w, -2, 0)[..., None, :]], axis=-2)
     steps = values[..., 1:, :] - reference_values(values, reference, None) - settings.delta[..., None, None]
@@ -295,7 +306,7 @@ def reference_values(hat: Array, reference: str, window: int | None) -> Array:
 def contains(ball: Ball, w: Array) -> np.ndarray:
     """Whether models w (..., n, d) are in their run's ball, (..., n)."""
     lead, d = w.shape[:-2], w.shape[-1]
-    whole = Ball(np.broadcast_to(ball.center, (*lead, d)), np.broadcast_to(ball.radius, lead))
+    whole = Ball.unchecked(np.broadcast_to(ball.center, (*lead, d)), np.broadcast_to(ball.radius, lead))
     return whole.contains(w)
 
 

@@ -11,6 +11,7 @@ import typer
 
 from ..ground import command_line
 from ..ground.errors import ColdError
+from ..ground.limits import demand_memory
 from ..paper import TOY
 from ..sources import Source, load_source
 from ..tasks import REGIMES
@@ -72,6 +73,9 @@ JobsOption = Annotated[int, typer.Option("--jobs", help="Number of worker proces
 SchedulerOption = Annotated[str | None, typer.Option("--scheduler", help="Address of a running dask scheduler.")]
 
 
+_POINT_BYTES = 100  # of a number in a list, with what is kept of it
+
+
 def typed(value: float) -> str:
     """A number as one types it.
 
@@ -100,10 +104,14 @@ def parse_grid(text: str, name: str) -> list[float]:
             return [float(part) for part in text.split(",")]
         low, high, count = text.split(":")
         spaced = np.geomspace if count.endswith("log") else np.linspace
-        values = spaced(float(low), float(high), int(count.removesuffix("log").removesuffix("lin")))
-    except ValueError:
-        raise wrong from None
-    if len(values) == 0:
+        ends, points = (float(low), float(high)), int(count.removesuffix("log").removesuffix("lin"))
+        demand_memory(_POINT_BYTES * points, f"a grid of {points} values of --{name}")
+        if not all(map(math.isfinite, ends)):
+            raise wrong
+        values = spaced(*ends, points)
+    except (ValueError, OverflowError) as error:
+        raise (error if isinstance(error, ColdError) else wrong) from None
+    if len(values) == 0 or not np.isfinite(values).all():
         raise wrong
     return [float(f"{value:.12g}") for value in values]  # ends stay what the user typed
 
@@ -156,7 +164,9 @@ def parse_range(text: str | None) -> tuple[float, float] | None:
     try:
         low, high = (float(part) for part in text.split(":"))
     except ValueError:
-        raise ColdError(f"cannot read --fit {text!r}: give LOW:HIGH, such as 50:200") from None
+        low = high = math.nan
+    if not low < high:  # NaN is no end
+        raise ColdError(f"cannot read --fit {text!r}: give LOW:HIGH, such as 50:200")
     return low, high
 
 

@@ -19,6 +19,7 @@ from ..ground.engines import Engine
 from ..ground.errors import ColdError
 from ..ground.files import config_key, write_atomically
 from ..ground.provenance import provenance
+from ..ground.reading import read_bytes, read_json
 from ..store import read_rows
 from ..sweep import ROW_SCHEMA, SweepCell, run_cells  # tables come from the same simulator as rows, and age with them
 from ..vocabulary import OLD_COLUMNS, with_present_names
@@ -195,13 +196,13 @@ class TableData:
             about = _read_about(self._about(folder))
         except ColdError:
             return "stale"
-        same = about["key"] == self.key and about["sha256"] == digest(self._csv(folder).read_bytes())
+        same = about["key"] == self.key and about["sha256"] == digest(read_bytes(self._csv(folder)))
         return "present" if same else "stale"
 
     def load(self, folder: Path) -> Stored:
         _demand(self, folder, self._change(folder))
         about = _read_about(self._about(folder))
-        columns = Table.from_csv(self._csv(folder).read_text()).columns
+        columns = Table.from_csv(read_bytes(self._csv(folder))).columns
         table = Table(with_present_names(columns, OLD_COLUMNS))
         return Stored(table, self.config, self.key, [about["provenance"]])
 
@@ -228,7 +229,7 @@ class TableData:
         old_version, version = (about.get("version"), about.get("rows")), (self.version, ROW_SCHEMA)
         if old_version != version:
             return f"it is of version {_dotted(old_version)}, the code of {_dotted(version)}"
-        old, new = about.get("config", {}), json.loads(json.dumps(self.config))
+        old, new = about["config"], json.loads(json.dumps(self.config))
         changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
         if changed:
             return f"it was made with another {', '.join(changed)}"
@@ -274,14 +275,10 @@ def _cached_rows(path: Path, _mtime: int, _size: int) -> dict[str, Any]:
 
 
 def _read_about(path: Path) -> dict[str, Any]:
-    try:
-        about = json.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError):
-        raise ColdError(f"{path.name} cannot be read") from None
-    if (
-        not isinstance(about, dict)
-        or about.get("format") != FORMAT
-        or not {"key", "sha256", "provenance"} <= set(about)
-    ):
+    about = read_json(path, "make it anew")
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise ColdError(f"{path.name} is not of the format {FORMAT}")
+    kinds = {"key": str, "sha256": str, "provenance": dict, "config": dict}
+    if not all(isinstance(about.get(name), kind) for name, kind in kinds.items()):
         raise ColdError(f"{path.name} is not of the format {FORMAT}")
     return about

@@ -138,5 +138,5 @@ def test_unknown_and_damaged_files(tmp_path: Path) -> None:
         load_counterexample("lemma1_main_texd")
     broken = tmp_path / "broken.toml"
     broken.write_text("statement = ")
-    with pytest.raises(ColdError, match="no counterexample file"):
+    with pytest.raises(ColdError, match="not valid TOML"):
         load_counterexample(broken)

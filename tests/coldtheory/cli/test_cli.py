@@ -118,7 +118,7 @@ def test_simulate_summarises_and_saves(call, tmp_path):
         (("sweep-V", "--scheduler", "tcp://127.0.0.1:1"), "--engine dask"),
         (("sweep-V", "--window", "3"), "reference='best'"),
         (("sweep-memory", "--memory", "500"), "between 1 and n=100"),
-        (("sweep-steps", "--steps", "1.5"), "whole numbers"),
+        (("sweep-steps", "--steps", "1.5"), "whole number"),
         (("sweep-V", "--V", "1e5,1e6", "--T", "20", "--seeds", "1", "--engine", "serial"), "every run diverged"),
         (("simulate", "--V", "6000"), "largest stable eta there is 0.000333"),
         (("simulate", "--seed=-1"), "seed must be"),
