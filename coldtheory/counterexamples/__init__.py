@@ -1,6 +1,7 @@
 """Small instances on which a statement fails as printed: stored, human readable, replayed in well under a second.
 
 A file holds `statement`, `form`, the `tasks` (optima, and Hessians or memory where they differ from the default),
+or in place of tasks and settings a `construction` by name with its parameters, such as `flips`; further
 either the `settings` of `simulate` or prescribed `models` with the settings of `follow`, a `ball` where the statement's
 set W is not the smallest one, the `options` of `evaluate`, premises that it `waives`, both sides as `expected`, and the
 form that `holds` instead.
@@ -23,8 +24,10 @@ from ..geometry import Ball
 from ..ground.errors import ColdError, unknown_name
 from ..simulation import Run, simulate
 from ..tasks import Tasks, from_optima
+from .flips import flips
 
 _FOLDER = Path(__file__).parent
+CONSTRUCTIONS = {"flips": flips}  #: name -> function of its parameters that returns tasks and settings
 
 
 @dataclass(frozen=True)
@@ -72,13 +75,26 @@ def load_counterexample(name: str | Path) -> Counterexample:
         ball = Ball(data["ball"]["center"], data["ball"]["radius"]) if "ball" in data else None
         keys = ("statement", "form", "note", "expected", "holds", "exact", "models", "options")
         given = {key: data[key] for key in keys if key in data}
-        settings = dict(data["settings"])
-        if "ball" in settings:
-            settings["ball"] = Ball(settings["ball"]["center"], settings["ball"]["radius"])
-        tasks, waives = from_optima(**data["tasks"]), tuple(data.get("waives", ()))
+        tasks, settings = _constructed(data["construction"]) if "construction" in data else _written_out(data)
+        waives = tuple(data.get("waives", ()))
         return Counterexample(name=path.stem, tasks=tasks, settings=settings, ball=ball, waives=waives, **given)
     except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as problem:
         raise ColdError(f"{path} is no counterexample file: {problem}") from None
+
+
+def _written_out(data: Mapping[str, Any]) -> tuple[Tasks, dict[str, Any]]:
+    settings = dict(data["settings"])
+    if "ball" in settings:
+        settings["ball"] = Ball(settings["ball"]["center"], settings["ball"]["radius"])
+    return from_optima(**data["tasks"]), settings
+
+
+def _constructed(given: Mapping[str, Any]) -> tuple[Tasks, dict[str, Any]]:
+    parameters = dict(given)
+    name = parameters.pop("name")
+    if name not in CONSTRUCTIONS:
+        raise unknown_name("construction", name, CONSTRUCTIONS)
+    return CONSTRUCTIONS[name](**parameters)
 
 
 def all_counterexamples() -> list[Counterexample]:

@@ -39,7 +39,7 @@ PROVED = {
         (id_, form, f"earlier {term}"): _LAST_TASK
         for id_, forms, terms in (
             ("thm3", ("corrected", "trajectory", "sharp"), ("conflict", "queues")),
-            ("cor1", ("printed", "corrected", "sharp"), ("conflict", "residual")),
+            ("cor1", ("mean", "corrected", "sharp"), ("conflict", "residual")),
             ("cor2_gradient", ("corrected",), ("conflict", "residual")),
         )
         for form in forms
@@ -47,7 +47,7 @@ PROVED = {
     },
     **{
         ("cor1", form, f"{kind} variation through the queues"): _SHARP
-        for form in ("printed", "corrected")
+        for form in ("mean", "corrected")
         for kind in ("drop", "earlier")
     },
     ("cor1", "corrected", "drop first loss again"): _SHARP,
@@ -70,7 +70,7 @@ OPEN = {
     ),
     *(
         ("cor1", form, f"drop {term}")
-        for form in ("printed", "corrected", "sharp")
+        for form in ("mean", "corrected", "sharp")
         for term in ("conflict", "residual")
     ),
     ("cor2_gradient", "corrected", "drop residual"),
