@@ -14,7 +14,6 @@ from ..catalogue import METHODS
 from ..data import Part
 from .base import Batch, Context, Method
 
-
 _AHEAD = 64  # batches that are moved to the device at once
 
 
