@@ -1,10 +1,10 @@
 """Small instances on which a statement fails as printed: stored, human readable, replayed in well under a second.
 
 A file holds `statement`, `form`, the `tasks` (optima, and Hessians or memory where they differ from the default) with
-either the `settings` of `simulate` or prescribed `models` and the settings of `follow`, or in place of tasks and settings
-a `construction` by name with its parameters, such as `flips`; further a `ball` where the statement's set W is not the
-smallest one, the `options` of `evaluate`, premises that it `waives`, both sides as `expected`, and the form that `holds`
-instead.
+either the `settings` of `simulate` or prescribed `models` and the settings of `follow`, or in place of tasks and
+settings a `construction` by name with its parameters, such as `flips`; further a `ball` where the statement's set W
+is not the smallest one, the `options` of `evaluate`, premises that it `waives`, both sides as `expected`, and the
+form that `holds` instead.
 
 >>> bound = replay(load_counterexample("lemma1_main_text"))
 >>> bool(bound.violated), round(float(bound.worst().lhs), 4), round(float(bound.worst().rhs), 4)
