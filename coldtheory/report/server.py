@@ -18,6 +18,8 @@ from ..ground.errors import ColdError
 HOST = "127.0.0.1"
 AT_ONCE = 16  #: clients; a browser opens six
 PATIENCE = 10.0  #: seconds that a client may take to send the next bytes
+_NAMES = (HOST, "localhost")
+_USUAL = 80  # the port that a browser does not name
 _PATHS = ("/", "/index.html", "/report.html")
 
 
@@ -79,7 +81,8 @@ class _OneFile(BaseHTTPRequestHandler):
 
     def _answer(self, *, with_body: bool) -> None:
         port = self.server.server_address[1]
-        if self.headers.get_all("Host", []) not in ([f"{HOST}:{port}"], [f"localhost:{port}"]):
+        names = [f"{name}:{port}" for name in _NAMES] + list(_NAMES if port == _USUAL else ())
+        if self.headers.get_all("Host", []) not in [[name] for name in names]:
             self.send_error(HTTPStatus.FORBIDDEN)
             return
         if self.path.split("?")[0] not in _PATHS:

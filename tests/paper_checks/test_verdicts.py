@@ -86,6 +86,6 @@ def test_tally_sees_a_false_statement():
 
 
 def test_no_run_is_no_support():
-    empty = _evidence.tally("cor1", "printed", _evidence.descents("sum"))  # not applicable to sum weights
+    empty = _evidence.tally("cor1", "mean", _evidence.descents("sum"))  # not applicable to sum weights
     assert empty.applicable == 0
     assert _evidence.supported(empty).verdict == "false"
