@@ -148,7 +148,9 @@ def _pool(
     except BaseException:  # Ctrl-C, a failed job, or nobody wants the rest
         pool.shutdown(kill_workers=True)
         raise
-    if broken or not keep:  # of a broken pool some processes may still be at work: they end before their jobs begin anew
+    if (
+        broken or not keep
+    ):  # of a broken pool some processes may still be at work: they end before their jobs begin anew
         pool.shutdown(kill_workers=bool(broken))
 
 
