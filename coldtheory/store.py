@@ -35,7 +35,7 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -62,6 +62,7 @@ _TABLES = (
 _INSERT = "INSERT OR {} INTO rows (key, schema, seed, V, provenance, content) VALUES (?, ?, ?, ?, ?, ?)"
 _AT_ONCE = 500  # keys per query and rows per page: memory stays bounded however large a file is
 _PATIENCE = 120.0  # seconds that a program waits for others that write
+_CACHE = 16_000  # KiB of a file that are kept in memory
 _LONGEST = 50_000_000  # bytes of one value; a row has about a thousand
 
 
@@ -159,9 +160,11 @@ class StoredRows:
         ((count,),) = self._query("SELECT count(*) FROM rows")
         return int(count)
 
-    def having(self, keys: Iterable[str]) -> set[str]:
+    def having(self, keys: Collection[str]) -> set[str]:
         """Those of the keys that are there."""
-        return {key.decode() for (key,) in self._of_keys("SELECT key FROM rows", keys)}
+        if len(keys) <= _AT_ONCE or len(keys) < len(self) / 10:
+            return {key.decode() for (key,) in self._of_keys("SELECT key FROM rows", keys)}
+        return {key.decode() for (key,) in self._query("SELECT key FROM rows")}.intersection(keys)
 
     def rows(self, keys: Iterable[str] | None = None) -> Iterator[Row]:
         """All rows in the order in which they were added; or those of the keys, in their order, that are there."""
@@ -294,7 +297,7 @@ class StoredRows:
         except msgspec.ValidationError as error:
             words = " ".join(str(error).split())[:200]
             raise self._damaged(f"it is not of the format {OLD_FORMAT}: {words}", self._old) from None
-        except (msgspec.MsgspecError, RecursionError):
+        except (msgspec.MsgspecError, RecursionError, UnicodeError):
             raise self._damaged("it is truncated or no JSON", self._old) from None
         for origin in old.provenance:
             self._origin(msgspec.json.encode(origin), self._old)
@@ -328,7 +331,7 @@ class StoredRows:
     def _decoded(self, decoder: msgspec.json.Decoder[Any], content: Any, path: Path | None = None) -> Any:
         try:
             return decoder.decode(content)
-        except (msgspec.MsgspecError, RecursionError, TypeError) as error:
+        except (msgspec.MsgspecError, RecursionError, TypeError, UnicodeError) as error:
             raise self._damaged(" ".join(str(error).split())[:200], path) from None
 
     # ------------------------------------------------------------------------------------------- what goes wrong
@@ -345,8 +348,8 @@ class StoredRows:
         except OSError as error:
             where = error.filename or self.path
             raise ColdError(f"cannot {doing} {where}: {error.strerror or error}; choose another --out") from None
-        except OverflowError as error:
-            raise self._damaged(str(error)) from None
+        except (OverflowError, UnicodeError):  # in a message of SQLite, too, which may quote what it finds
+            raise self._damaged("it has what cannot be text or a number") from None
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the kind of error, without its details
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -358,7 +361,7 @@ class StoredRows:
             elif code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
                 words = f"cannot {doing} {self.path}: {error}; choose another folder with --out"
             else:
-                raise self._damaged(str(error)) from None
+                raise self._damaged(" ".join(str(error).split())[:200]) from None
             raise ColdError(words) from None
 
 
@@ -491,6 +494,7 @@ def _connect(path: Path | None, mode: Literal["ro", "rw", "rwc", "memory"]) -> s
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         db.execute("PRAGMA trusted_schema = OFF")
         db.execute("PRAGMA cell_size_check = ON")
+        db.execute(f"PRAGMA cache_size = {-_CACHE}")
         db.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # the file is opened here, not before
     except BaseException:
         db.close()
