@@ -161,17 +161,18 @@ def _run_chunk(
     if settings.solver == "exact" or isinstance(settings.eta, str):  # no step can expand
         series["diverged"] = np.zeros((S, P), dtype=bool)
     else:
-        radius = np.sqrt(max((phi.optima**2).sum(-1).max(), ((start - centre) ** 2).sum(-1).max()))
+        data, own = (phi.optima**2).sum(-1).max(-1)[:, None], ((start - centre) ** 2).sum(-1)
+        radius = np.sqrt(np.maximum(data, own))  # of each run: what else is in the batch must not matter
         series["diverged"] = _diverged(w, centre, settings.eta.reshape(1, -1, 1) * alpha, radius)
     return {"w": w, **series}, Q[:, :P]
 
 
-def _diverged(w: Array, centre: Array, eta_alpha: Array, radius: float) -> np.ndarray:
+def _diverged(w: Array, centre: Array, eta_alpha: Array, radius: Array) -> np.ndarray:
     """An expansive step somewhere, and a model far outside the data (or not a number)."""
     diverged = np.asarray(~(eta_alpha.max(axis=-1) <= 2.0))  # ~(<=): NaN counts
     if diverged.any():
         away = np.abs((w - centre[:, None])[diverged]).max(axis=(1, 2))
-        diverged[diverged] = ~(away <= _FAR * radius)
+        diverged[diverged] = ~(away <= _FAR * radius[diverged])
     return diverged
 
 

@@ -111,8 +111,8 @@ def thm3() -> Finding:
             (c/(eta T V^2)) { V [Phi_1(x_0) - Phi_T(x_T)] + V T D^traj + sum Delta_t - Lyap[T] - sum Lyap[t-1]/(t-1)
                 - delta sum Qbar[t-1] } + (2/(T V)) sum_t conflict_t,     c = 1/(1 - eta alpha/2)
 
-        Its terms are known after the run only; among bounds of this kind it is reached by one-dimensional
-        tasks with one optimum. What remains is the variation along the models: each new task's noise counts
+        Its terms are known after the run only; among bounds of this kind it is reached by one step
+        on one task (T = 1); later the queues that are cut at 0 leave a residual. What remains is the variation along the models: each new task's noise counts
         once as variation and again as gradient. The margin is the largest bound/measured.""",
 )
 def gradient_sharpest() -> Finding:
