@@ -347,7 +347,8 @@ class StoredRows:
             yield
         except OSError as error:
             where = error.filename or self.path
-            raise ColdError(f"cannot {doing} {where}: {error.strerror or error}; choose another --out") from None
+            why = error.strerror or error
+            raise ColdError(f"cannot {doing} {where}: {why}; choose another folder with --out") from None
         except (OverflowError, UnicodeError):  # in a message of SQLite, too, which may quote what it finds
             raise self._damaged("it has what cannot be text or a number") from None
         except sqlite3.Error as error:

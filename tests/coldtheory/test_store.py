@@ -150,13 +150,14 @@ def test_a_list_all_rows_and_one_more_row_need_no_more_memory_for_a_larger_file(
     for upto in (1500, 9000):
         with RowFile(path, SOURCE.config) as file:
             file.add([another(row, f"{n:016}") for n in range(upto)])
-        read(), add()  # what is loaded once does not count
-        _sql("DELETE FROM rows WHERE key = 'one more'")(path)
-        peaks.append((peak(read), peak(add)))
+        for _ in range(2):  # what is loaded once does not count
+            _sql("DELETE FROM rows WHERE key = 'one more'")(path)
+            found = peak(read), peak(add)
+        peaks.append(found)
     (read_small, add_small), (read_large, add_large) = peaks
     assert path.stat().st_size > 7_000_000
     assert read_large < 1.2 * read_small < 4_000_000
-    assert add_large < 1.2 * add_small < 400_000
+    assert add_large < 1.2 * add_small < 1_000_000
 
 
 # ------------------------------------------------------------------------------------------------ several programs
