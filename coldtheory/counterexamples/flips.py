@@ -35,7 +35,7 @@ def flips(
     if not (resting >= 1 and swings >= 0 and 0 < u < 2 and height**2 > 2.0 * delta > 0 and 0 <= climb < 1):
         raise ColdError("flips needs resting >= 1, swings >= 0, 0 < u < 2, 0 < 2 delta < height^2 and 0 <= climb < 1")
     eta = 2.0 * (2.0 - u) / (resting * (height**2 - 2.0 * delta))
-    settings = {"V": u / eta, "eta": eta, "delta": delta, "steps": 1, "weights": "sum"}
+    settings: dict[str, Any] = {"V": u / eta, "eta": eta, "delta": delta, "steps": 1, "weights": "sum"}
     optima = [0.0] * resting + [height / u]
     while len(optima) < resting + 1 + swings:
         # One more task, so that the run tells the queues that the next step will use.

@@ -68,11 +68,7 @@ OPEN = {
         for kind in ("drop", "earlier")
         for term in ("conflict", "queues")
     ),
-    *(
-        ("cor1", form, f"drop {term}")
-        for form in ("mean", "corrected", "sharp")
-        for term in ("conflict", "residual")
-    ),
+    *(("cor1", form, f"drop {term}") for form in ("mean", "corrected", "sharp") for term in ("conflict", "residual")),
     ("cor2_gradient", "corrected", "drop residual"),
     *(("thm2", form, "earlier tolerance") for form in ("printed", "corrected", "trajectory")),
     *(("thm3_sharp", form, "double relief") for form in ("corrected", "ball")),
