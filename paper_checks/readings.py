@@ -220,5 +220,7 @@ def gem_linearised() -> Finding:
     best = bool(u @ mean >= -_SLACK) and not (nearer & (rim @ mean >= 0.0)).any()
     sacrificed = float(-(past @ u).min())
     verdict: Verdict = "false" if not best else "holds with correction" if sacrificed > _SLACK else "holds"
-    text = f"A-GEM's step solves the linearised problem; one of two past losses may rise by {sacrificed:.2g}, unlike GEM"
+    text = (
+        f"A-GEM's step solves the linearised problem; one of two past losses may rise by {sacrificed:.2g}, unlike GEM"
+    )
     return Finding(verdict, sacrificed, text)
