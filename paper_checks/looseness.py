@@ -113,7 +113,8 @@ def thm3() -> Finding:
                 - delta sum Qbar[t-1] } + (2/(T V)) sum_t conflict_t,     c = 1/(1 - eta alpha/2)
 
         Its terms are known after the run only; among bounds of this kind it is reached by one step
-        on one task (T = 1); later the queues that are cut at 0 leave a residual. What remains is the variation along the models: each new task's noise counts
+        on one task (T = 1); later the queues that are cut at 0 leave a residual. What remains is the variation
+        along the models: each new task's noise counts
         once as variation and again as gradient. The margin is the largest bound/measured.""",
 )
 def gradient_sharpest() -> Finding:
@@ -187,7 +188,8 @@ def thm4() -> Finding:
     recorded="holds with correction",
     explain="""
         The sharpest one is the averaged identity queue-lindley itself, with the discount (t-s) delta: it is exact.
-        Among bounds without delta: Q_k[t] <= hatPhi_k(x_t) - min_{k<=s<=t} hatPhi_k(x_s), averaged over k and t (form by_lindley of
+        Among bounds without delta: Q_k[t] <= hatPhi_k(x_t) - min_{k<=s<=t} hatPhi_k(x_s), averaged over k and t
+        (form by_lindley of
         Theorem 4). It needs no step size, no delta and no V, and is reached as delta -> 0 by queues that fill
         in one task. Known before the run is l r^2/2 (loose-thm4). The gain over Theorem 4 is many orders of
         magnitude. The margin is the largest bound/measured.""",

@@ -51,7 +51,8 @@ def sample_gradients(tasks_seen: int, batch: int, memory_batch: int, queues: int
     recorded="holds with correction",
     explain="""
         It depends on the reading of m, of which the paper has two (text-meaning-of-m): false for the printed one, a
-        batch per task, and right for the m of Algorithm 1. The update eq:batchCOLD, which is the same for Case 1 and Case 2, adds Q_k[t-1] grad hatPhi_k for every
+        batch per task, and right for the m of Algorithm 1. The update eq:batchCOLD, which is the same for Case 1
+        and Case 2, adds Q_k[t-1] grad hatPhi_k for every
         k < t, so
         each past task with Q_k > 0 needs its own m sample gradients: b + (t-1)m per step, i.e. O((b+tm)C), the cost
         that the paper gives for COLD-ORACLE. The two cases differ in the reference model only, which enters

@@ -123,9 +123,7 @@ def proof_slips() -> Finding:
     slips = {name: f for name, f in facts().items() if name.startswith("slip-")}
     wrong = {name: f.value for name, f in slips.items() if f.value["printed"] != f.value["meant"]}
     listed = "; ".join(f"{slips[name].label}: {v['printed']} for {v['meant']}" for name, v in wrong.items())
-    return Finding(
-        "holds with correction" if wrong else "holds", None, listed or "no slip on record", wrong
-    )
+    return Finding("holds with correction" if wrong else "holds", None, listed or "no slip on record", wrong)
 
 
 @claim(
@@ -300,7 +298,8 @@ def ideal_feasible() -> Finding:
     section="Hyperparameter Settings",
     statement="The experiments run the analysed method, gradient descent with a fixed step on full losses.",
     recorded="false",
-    explain="""False and not merely not applicable: the sentence is about what was run. The benchmark runs use ADAM or SGD with momentum, mini-batches and 5 epochs a task; no statement of
+    explain="""False and not merely not applicable: the sentence is about what was run. The benchmark runs use ADAM
+        or SGD with momentum, mini-batches and 5 epochs a task; no statement of
         the paper covers that update, so the theory neither predicts nor is tested by the tables.""",
 )
 def fixed_rate_experiments() -> Finding:

@@ -176,7 +176,8 @@ def queue_oracle() -> Finding:
     statement="In the toy the virtual queues decrease in magnitude as delta increases.",
     recorded="holds",
     explain="""
-        The figure is about networks; this is the toy only. Every increment carries -delta, so for given models it is certain; the runs differ a little. HIGH, V =
+        The figure is about networks; this is the toy only. Every increment carries -delta, so for given models it
+        is certain; the runs differ a little. HIGH, V =
         200, both references, delta over six decades. The margin is the smallest relative fall of the average
         queue from one delta to the next larger one.""",
 )
@@ -224,7 +225,8 @@ def delta_bar() -> Finding:
     recorded="false",
     explain="""
         The W of the theorems holds x_0 and all models, and over the smallest such ball the value is several times
-        larger. It comes out only with W the smallest ball around the optima, closed form |<c - m, D>| + R |D| for each pair of
+        larger. It comes out only with W the smallest ball around the optima, closed form |<c - m, D>| + R |D| for
+        each pair of
         tasks (D the step between the optima, m their midpoint). The margin is 0.005 minus
         the distance of the value with x_0 in W from 0.02.""",
 )

@@ -210,7 +210,7 @@ class RunFacts(Facts):
         if self.solver != "exact" or self.phi.isotropic or self.projected:
             return np.ones(self.lead, bool)
         whole = _finite(self._dpp_hessians)
-        found = np.linalg.eigvalsh(whole)
+        found: Array = np.linalg.eigvalsh(whole).astype(np.float64)
         limit, eps = flat_below(found), np.finfo(np.float64).eps
         diagonal = (whole == whole * np.eye(self.phi.d)).all(axis=(-2, -1))[..., None]
         known = np.where(diagonal, 0.0, self.phi.d * eps * found[..., -1:])

@@ -79,7 +79,8 @@ def test_rows_stored_before_forgetting_was_measured_are_still_used(tmp_path, mon
     later = ("avg_forgetting", "max_forgetting", "eta_factor", "controller", "V_schedule")
     content = read_rows(path)
     rows = [{name: value for name, value in row.items() if name not in later} for row in content["rows"]]
-    path.write_text(json.dumps({**content, "rows": rows}))
+    path.unlink()
+    path.with_suffix(".json").write_text(json.dumps({**content, "rows": rows}))
     monkeypatch.setattr(sweep_module, "_run_job", None)  # nothing may be simulated
     found = run_cells(cells, tmp_path, engine="serial")
     assert len(found) == len(V)
