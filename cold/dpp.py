@@ -31,7 +31,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from coldtheory.controllers import Controller
+from coldtheory.ground.checks import number, shown, whole
 from coldtheory.ground.errors import ColdError
+from coldtheory.ground.limits import demand_memory
 
 from .ahead import Ahead
 from .config import Idle, Policy, QueueUpdate, Replay, Weights, check_setting
@@ -39,7 +42,7 @@ from .layer_modes import frozen_statistics, is_noisy, shares_statistics
 from .losses import Runs, merged, per_sample_losses
 from .memory import Draw, Memory, Samples, TensorSamples, sums_by_task
 from .queues import VirtualQueues
-from .references import Previous, State, oracle_reference
+from .references import State, reference_of
 from .streams import Streams
 
 Forward = Callable[[nn.Module, Tensor, Runs], list[Tensor]]
@@ -56,7 +59,9 @@ class COLD:
     tasks        : how many tasks will come at most (T)
     memory       : M samples in all, floor(M/T) of each task; or a `Memory`
     memory_batch : samples of each past task per step (replay="per-task"), or of all together ("mixed")
-    oracle       : None: compare with the previous model; "exact", "window:N", "streaming": with the best one
+    reference    : compare past tasks with the "previous" model, the "best" one, or the "stored" one at the task's end
+    oracle       : how the best is found: "exact", "window:N" or "streaming"; given alone it means reference="best"
+    controller   : how the weight of a past task follows from its constraint, as in "leaky:a=0.1"; None is the queue
     queue_update : when the queues move: at every step by the drawn samples, or at the end of every epoch or task by all
                    memory samples
     heads        : the head of each task; `forward(model, x, runs)` gives one tensor of logits per piece of the batch.
@@ -77,7 +82,9 @@ class COLD:
         memory_batch: int = 1,
         weights: Weights = "sum",
         queue_update: QueueUpdate = "step",
+        reference: str | None = None,
         oracle: str | None = None,
+        controller: Controller | str | None = None,
         replay: Replay = "per-task",
         policy: Policy = "uniform",
         idle: Idle = "auto",
@@ -95,22 +102,34 @@ class COLD:
     ) -> None:
         for setting, chosen in (("queue_update", queue_update), ("replay", replay), ("idle", idle)):
             check_setting(setting, chosen)
-        for name, number in (("V", V), ("memory_batch", memory_batch), ("reference_passes", reference_passes)):
-            if not number > 0:
-                raise ColdError(f"{name} must be > 0, got {number}")
-        self.device = torch.device(device)
+        V, tasks, seed = number("V", V, above=0), whole("tasks", tasks, least=1), whole("seed", seed, least=0)
+        memory_batch, reference_passes, batch_size = (
+            whole(name, given, least=1)
+            for name, given in (
+                ("memory_batch", memory_batch), ("reference_passes", reference_passes), ("batch_size", batch_size),
+            )
+        )  # fmt: skip
+        demand_memory(8 * tasks**2, f"a table of {tasks} tasks by {tasks}")
+        self.device = _device(device)
         self.V = V
         self.memory = (
             memory if isinstance(memory, Memory) else Memory(memory, tasks, policy=policy, device=device, dtype=dtype)
         )
-        self.queues = VirtualQueues(tasks, delta=delta, weights=weights, device=device, dtype=dtype)
-        self.reference = Previous() if oracle is None else oracle_reference(oracle, self.memory)
+        if self.memory.tasks < tasks:
+            raise ColdError(f"memory is for {self.memory.tasks} tasks, tasks is {tasks}; give a memory for all of them")
+        self.queues = VirtualQueues(
+            tasks, delta=delta, weights=weights, controller=controller, device=device, dtype=dtype
+        )
+        compared = reference or ("previous" if oracle is None else "best")
+        self.reference = reference_of(compared, oracle or "exact", self.memory)
         self.task = 0
         self.compared_with = torch.full((tasks, tasks), -1)  # [t, k]: whose loss task k is compared with during task t
         self._memory_batch, self._queue_update = memory_batch, queue_update
         self._per_task, self._idle = replay == "per-task", idle
         self._passes = reference_passes
-        self._heads = [0] * tasks if heads is None else list(heads)
+        self._heads = [0] * tasks if heads is None else [whole("heads", head, least=0) for head in heads]
+        if len(self._heads) < tasks:
+            raise ColdError(f"heads has {len(self._heads)} entries for {tasks} tasks; give one per task")
         self._forward = forward or _call
         self._loss_of = losses
         self._prepare = prepare or _identity
@@ -129,10 +148,14 @@ class COLD:
 
     def begin_task(self, model: nn.Module, x: Tensor | Samples) -> None:
         """Measure the reference losses; `x` are the new task's samples."""
-        self._samples = TensorSamples(x, torch.zeros(len(x))) if isinstance(x, Tensor) else x
+        if self.task >= len(self._heads):
+            raise ColdError(f"begin_task was called for task {self.task + 1}, tasks is {len(self._heads)}")
+        self._samples = _samples(x, None)
         if self.task:
             chosen = self.reference.refresh(self.memory, self.task, model, lambda w: self._measured(model, w))
             self.compared_with[self.task, : self.task] = chosen
+            if self.queues.controller.looks != "never":
+                self.queues.begin_task(self._excess_on_all(model))
 
     def loss(self, model: nn.Module, raw: Tensor, y: Tensor) -> Tensor:
         """The objective on one batch of the present task; with queue_update="step" the queues move too."""
@@ -141,6 +164,8 @@ class COLD:
         if not self.task:
             return self.V * self._losses(model, raw, y, [(self._heads[0], len(raw))]).mean()
         draw = self._ahead.draw(self._memory_batch, self.task)
+        if self._looks_at_step:
+            return self._looking(model, raw, y, draw)
         beta = self.queues.beta(self.task)
         weight = beta[draw.owner] * draw.weight
         alive = self._alive(model, beta, draw, len(raw))
@@ -154,9 +179,11 @@ class COLD:
 
     def end_task(self, model: nn.Module, x: Tensor | Samples, y: Tensor | None = None) -> None:
         """Move the queues if this is when they move, and store samples of the finished task."""
+        if self._samples is None:
+            raise ColdError("end_task() was called before begin_task(model, x)")
+        samples = _samples(x, _required(y) if isinstance(x, Tensor) else None)
         if self._queue_update == "task":
             self._update_on_all(model)
-        samples = TensorSamples(x, _required(y)) if isinstance(x, Tensor) else x
         self.memory.add_task(samples, self.task, self._streams.cpu("memory"))
         self.task += 1
         self._samples = None
@@ -169,6 +196,17 @@ class COLD:
         losses = self._losses(model, *self._with_memory(raw, y, draw))
         if self._needs_measure:
             self._move(draw, losses.detach()[n:])
+        return torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight]))
+
+    def _looking(self, model: nn.Module, raw: Tensor, y: Tensor, draw: Draw) -> Tensor:
+        """The same, where weights need the constraints at the present model; queues that move at every step do so
+        first, by the model that the last step has led to."""
+        n = len(raw)
+        losses = self._losses(model, *self._with_memory(raw, y, draw))
+        excess = self._excess(draw, losses.detach()[n:])
+        if self._needs_measure:
+            self.queues.update(excess)
+        weight = self.queues.beta(self.task, excess)[draw.owner] * draw.weight
         return torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight]))
 
     def _split(self, model: nn.Module, raw: Tensor, y: Tensor, draw: Draw, weight: Tensor, alive: list[bool]) -> Tensor:
@@ -210,10 +248,19 @@ class COLD:
     def _needs_measure(self) -> bool:
         return self._queue_update == "step"
 
+    @property
+    def _looks_at_step(self) -> bool:
+        """Whether the weights need the constraints at the model of this very step."""
+        looks = self.queues.controller.looks
+        return looks == "always" or (looks == "before" and self._needs_measure)
+
     def _move(self, draw: Draw, losses: Tensor) -> None:
-        """Q_k <- max(Q_k + mean over the drawn samples of task k (present - reference loss) - delta, 0)."""
+        self.queues.update(self._excess(draw, losses))
+
+    def _excess(self, draw: Draw, losses: Tensor) -> Tensor:
+        """Mean over the drawn samples of each past task of present minus reference loss, (past,)."""
         excess = draw.weight * (losses.to(self.memory.reference.dtype) - self.memory.reference[draw.slots])
-        self.queues.update(sums_by_task(excess, draw.owner, self.task))
+        return sums_by_task(excess, draw.owner, self.task)
 
     def _with_memory(self, raw: Tensor, y: Tensor, draw: Draw) -> tuple[Tensor, Tensor, Runs]:
         stored, labels, runs = self._memory_only(draw)
@@ -232,9 +279,12 @@ class COLD:
 
     def _update_on_all(self, model: nn.Module) -> None:
         if self.task:
-            slots = self.memory.everything(self.task)
-            excess = self._measured(model, None) - self.memory.reference[slots.to(self.device)]
-            self.queues.update(self.memory.task_means(slots, excess, self.task))
+            self.queues.update(self._excess_on_all(model))
+
+    def _excess_on_all(self, model: nn.Module) -> Tensor:
+        slots = self.memory.everything(self.task)
+        excess = self._measured(model, None) - self.memory.reference[slots.to(self.device)]
+        return self.memory.task_means(slots, excess, self.task)
 
     @torch.no_grad()
     def _measured(self, model: nn.Module, weights: State | None) -> Tensor:
@@ -294,7 +344,7 @@ class COLD:
 
     def resume_task(self, x: Tensor | Samples) -> None:
         """After `load` in the middle of a task: which samples the task has."""
-        self._samples = TensorSamples(x, torch.zeros(len(x))) if isinstance(x, Tensor) else x
+        self._samples = _samples(x, None)
 
 
 class _Replaced(nn.Module):
@@ -333,4 +383,28 @@ def _identity(raw: Tensor, generator: torch.Generator) -> Tensor:
 def _required(y: Tensor | None) -> Tensor:
     if y is None:
         raise ColdError("end_task(model, x, y) needs the labels y")
+    if not isinstance(y, Tensor) or y.dim() != 1 or y.dtype.is_floating_point or y.dtype.is_complex:
+        raise ColdError(f"y must be a tensor of whole numbers (n,), got {shown(y)}")
+    if len(y) and int(y.min()) < 0:
+        raise ColdError(f"y holds the label {int(y.min())}; labels count from 0")
     return y
+
+
+def _samples(x: Tensor | Samples, y: Tensor | None) -> Samples:
+    """The samples of a task; a plain tensor must come with as many labels, or without any."""
+    if not isinstance(x, Tensor):
+        if not all(hasattr(x, name) for name in ("y", "raw", "__len__")):
+            raise ColdError(f"x must be a tensor (n, ...) or a part of a benchmark, got {shown(x)}")
+        return x
+    if x.dim() == 0 or len(x) == 0:
+        raise ColdError(f"x must be a tensor of one sample or more, (n, ...), got {tuple(x.shape)}")
+    if y is not None and len(y) != len(x):
+        raise ColdError(f"x has {len(x)} samples and y {len(y)} labels")
+    return TensorSamples(x, torch.zeros(len(x)) if y is None else y)
+
+
+def _device(name: torch.device | str) -> torch.device:
+    try:
+        return torch.device(name)
+    except (RuntimeError, TypeError):
+        raise ColdError(f"device must be cpu, cuda or cuda:N, got {shown(name)}") from None

@@ -17,9 +17,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from coldtheory.ground.checks import whole
 from coldtheory.ground.errors import ColdError
+from coldtheory.ground.limits import demand_memory
 
 from .config import Policy, check_setting
+
+_SLOT_BYTES = 32  # per sample: label, task, reference loss and place
 
 
 class Samples(Protocol):
@@ -185,6 +189,8 @@ class Memory:
         dtype: torch.dtype = torch.float32,
     ) -> None:
         check_setting("memory_policy", policy)
+        tasks, size = whole("tasks", tasks, least=1), whole("memory", size, least=0)
+        demand_memory(_SLOT_BYTES * size, f"a memory of {size} samples, without the samples themselves,")
         if size < tasks:
             raise ColdError(f"a memory of M = {size} holds less than one sample of each of {tasks} tasks; take M >= T")
         self.size, self.tasks = size, tasks

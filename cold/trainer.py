@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from coldtheory.ground.checks import kind_of, number
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 
@@ -38,6 +39,7 @@ from .streams import Streams
 
 _LOOK_EVERY = 50
 _QUEUE_POINTS = 1000
+_PARTS = ("config", "model", "optimizer", "method", "streams", "position", "record")  # of a checkpoint, each a dict
 
 
 class Stopped(Exception):
@@ -67,8 +69,11 @@ class Trainer:
         should_stop: Callable[[], bool] = lambda: False,
         group: Group | None = None,
     ) -> None:
+        kind_of("config", config, RunConfig, "make one with cold.make_config({...})")
+        if benchmark is not None:
+            kind_of("benchmark", benchmark, Benchmark, "make one with cold.data.from_tensors")
         self.group = group or Group()
-        self._every = checkpoint_every * 60
+        self._every = number("checkpoint_every", checkpoint_every, least=0) * 60
         self._on_progress, self._should_stop = on_progress, self.group.agreed(should_stop)
         if config.threads is not None:
             torch.set_num_threads(config.threads)
@@ -379,8 +384,38 @@ class Trainer:
         state, problems = found
         for line in problems:
             print(f"note: {line}; going on from the checkpoint before", file=sys.stderr)
-        if comparable(state["config"]) != comparable(self.config.as_dict()):
+        foreign = ColdError(f"the checkpoint in {self.folder} does not fit this run; start over with --fresh")
+        if not all(isinstance(state.get(name), dict) for name in _PARTS):
+            raise foreign
+        try:
+            same = comparable(state["config"]) == comparable(self.config.as_dict())
+        except (TypeError, ValueError, RecursionError):
+            raise foreign from None
+        if not same:
             raise ColdError(f"the checkpoint in {self.folder} belongs to other settings; start over with --fresh")
-        self.check_data(f"the checkpoint in {self.folder}", state.get("data"))
-        self.load(state)
+        data = state.get("data")
+        self.check_data(f"the checkpoint in {self.folder}", data if isinstance(data, str) else None)
+        try:
+            self.load(state)
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError, AssertionError):
+            raise foreign from None  # right checksum, wrong content: whatever torch makes of it
+        if not self._stands():
+            raise foreign
         self._resumed_at = self.position.total
+
+    def _stands(self) -> bool:
+        """Whether the loaded position and record are of a run that can go on from there."""
+        at, tasks, kept = self.position, len(self.benchmark.tasks), self.record
+        numbers = (at.task, at.epoch, at.step, at.total)
+        if not all(type(number) is int and number >= 0 for number in numbers) or at.task > tasks:
+            return False
+        if at.task < tasks and at.order is not None:
+            rows = torch.arange(len(self.benchmark.tasks[at.task].train))
+            if not isinstance(at.order, torch.Tensor) or not torch.equal(at.order.sort().values, rows):
+                return False
+        lists = (kept.start, kept.accuracy, kept.queues, kept.queue_steps, kept.queue_steps_at)
+        if not all(isinstance(one, list) for one in lists) or len(kept.start) not in (0, tasks):
+            return False
+        return len(kept.accuracy) == at.task and all(
+            isinstance(row, list) and len(row) == tasks for row in kept.accuracy
+        )
