@@ -24,17 +24,12 @@ EVAL_BATCH_CPU = 128  # larger activations come as fresh pages from the system a
 
 def load_data(config: RunConfig, root: Path | None) -> Benchmark:
     """The benchmark that the settings of a run name."""
+    names = ("tasks", "seed", "limit_train", "limit_test", "validation", "iid", "augment")
+    for name in config.data_options:
+        if name in ("root", "name", *names):
+            raise ColdError(f"{name} is no option of the data: it is a setting of the run")
     return load_benchmark(
-        config.dataset,
-        root=root,
-        tasks=config.tasks,
-        seed=config.seed,
-        limit_train=config.limit_train,
-        limit_test=config.limit_test,
-        validation=config.validation,
-        iid=config.iid,
-        augment=config.augment,
-        **config.data_options,
+        config.dataset, root=root, **{name: getattr(config, name) for name in names}, **config.data_options
     )
 
 
@@ -43,11 +38,10 @@ def pick_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise ColdError(
-            f"device {name!r} cannot be used here: {str(error).splitlines()[0]}; take cpu or auto"
-        ) from None
+        torch.ones(1, device=device).item()  # a number comes back, which it does not from every device
+    except Exception as error:  # a driver that is absent or broken may fail in any way
+        words = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ColdError(f"device {name!r} cannot be used here: {words}; take cpu or auto") from None
     return device
 
 

@@ -41,14 +41,15 @@ def enclosing_ball(run: Run) -> Ball:
     shared = smallest_enclosing_balls(np.concatenate([flat.optima(slice(None)), start], axis=1))
     center, radius = shared.center[flat.stream], shared.radius[flat.stream]
     lost = flat.lost
-    usual = Ball(center, radius).contains(flat.w, _RTOL).all(axis=-1) & (flat.w[:, 0] == start[flat.stream, 0]).all(-1)
+    inside = Ball.unchecked(center, radius).contains(flat.w, _RTOL).all(axis=-1)
+    usual = inside & (flat.w[:, 0] == start[flat.stream, 0]).all(-1)
     own = np.flatnonzero(~usual & ~lost)
     for at in blocks(len(own), flat.w[0].size + flat.optima(slice(1)).size):
         points = np.concatenate([flat.optima(flat.stream[own[at]]), flat.w[own[at]]], axis=1)
         balls = smallest_enclosing_balls(points)
         center[own[at]], radius[own[at]] = balls.center, balls.radius
     center[lost], radius[lost] = np.nan, np.nan
-    return Ball(center.reshape(*flat.lead, -1), radius.reshape(flat.lead))
+    return Ball.unchecked(center.reshape(*flat.lead, -1), radius.reshape(flat.lead))
 
 
 # ---------------------------------------------------------------------------------------------------
@@ -179,7 +180,9 @@ def _isotropic_conflict(flat: FlatRuns, streams: np.ndarray, balls: Ball) -> Arr
     inside = balls.contains(flat.optima(streams), _RTOL).all(axis=-1)
     sums = np.empty((len(streams), flat.phi.T))
     sums[inside] = _scatter(part(flat.phi, streams[inside]), part(flat.phi_hat, streams[inside]))
-    sums[~inside] = _pairwise_conflict(flat, streams[~inside], Ball(balls.center[~inside], balls.radius[~inside]))
+    sums[~inside] = _pairwise_conflict(
+        flat, streams[~inside], Ball.unchecked(balls.center[~inside], balls.radius[~inside])
+    )
     return sums
 
 
@@ -304,4 +307,6 @@ def _ball(run: Run, ball: Ball | None) -> Ball:
 
 
 def _broadcast(ball: Ball, flat: FlatRuns) -> Ball:
-    return Ball(np.broadcast_to(ball.center, (*flat.lead, flat.phi.d)), np.broadcast_to(ball.radius, flat.lead))
+    return Ball.unchecked(
+        np.broadcast_to(ball.center, (*flat.lead, flat.phi.d)), np.broadcast_to(ball.radius, flat.lead)
+    )

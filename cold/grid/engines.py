@@ -9,17 +9,14 @@ from importlib import import_module
 from typing import Any
 
 import joblib
-from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor, as_completed
 
-from coldtheory.ground.engines import dask_client
+from coldtheory.ground.engines import LOST, dask_client, run_on_processes
 from coldtheory.ground.errors import ColdError, unknown_name
 
 from .cells import CellOutcome, GridCell, write_failure
-from .worker import BEGUN, places, run_cell
+from .worker import places, run_cell
 
 ENGINES = ("serial", "loky", "dask", "slurm")
-LOST = "the worker process was lost twice (killed, or out of memory?)"
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _LOOK_EVERY = 0.5  # seconds between looks at the jobs of a batch system
 
 
@@ -95,61 +92,14 @@ def _gpus() -> int:
 
 
 def _on_loky(cells: Sequence[GridCell], engine: Engine) -> Iterator[CellOutcome]:
-    """Processes of this machine. `coldtheory.ground.engines` gives up when one of them is killed; a grid goes on.
-
-    When a worker dies (out of memory, killed), loky stops the whole pool. Cells that had not begun go to a new pool.
-    One of those that had begun may have killed its worker, so they run again at the end, one at a time: each goes on
-    from its checkpoint, and one whose process dies a second time has failed.
-    """
-    threads = engine.threads_each
-    limits = {} if threads is None else dict.fromkeys(_THREAD_VARIABLES, str(threads))
-    waiting: list[GridCell] = list(cells)
-    suspects: list[GridCell] = []
-    while waiting:
-        lost: list[GridCell] = []
-        yield from _pool(waiting, min(engine.workers, len(waiting)), limits, lost)
-        begun, waiting = _parted(lost)
-        suspects += begun
-    while suspects:
-        lost = []
-        yield from _pool(suspects, 1, limits, lost)
-        guilty, suspects = _parted(lost)
-        for cell in guilty:
-            lasting = write_failure(cell.folder, cell.config, LOST, "")
-            yield CellOutcome(cell.run_id, "failed", LOST, lasting=lasting)
-
-
-def _parted(lost: list[GridCell]) -> tuple[list[GridCell], list[GridCell]]:
-    """Lost cells that had begun, and the others. A pool that broke before any began would do so for ever: then all."""
-    begun = {cell.run_id for cell in lost if (cell.folder / BEGUN).exists()}
+    """Processes of this machine. A cell whose process died goes on from its checkpoint; a second death is a failure."""
+    lost: list[GridCell] = []
+    yield from run_on_processes(
+        run_cell, cells, workers=engine.workers, threads=engine.threads_each, lost=lost, keep_workers=False
+    )
     for cell in lost:
-        (cell.folder / BEGUN).unlink(missing_ok=True)
-    if not begun:
-        return lost, []
-    return [cell for cell in lost if cell.run_id in begun], [cell for cell in lost if cell.run_id not in begun]
-
-
-def _pool(
-    cells: Sequence[GridCell], workers: int, limits: dict[str, str], lost: list[GridCell]
-) -> Iterator[CellOutcome]:
-    """Outcomes of the cells; those that a broken pool did not come to are put into `lost`."""
-    pool = ProcessPoolExecutor(max_workers=workers, env=limits)
-    try:
-        futures = {}
-        for cell in cells:
-            try:
-                futures[pool.submit(run_cell, cell)] = cell
-            except BrokenProcessPool:
-                lost.append(cell)
-        for future in as_completed(list(futures)):
-            try:
-                yield future.result()
-            except BrokenProcessPool:
-                lost.append(futures[future])
-    except BaseException:  # Ctrl-C: what runs goes on from its checkpoint the next time
-        pool.shutdown(kill_workers=True)
-        raise
-    pool.shutdown()
+        lasting = write_failure(cell.folder, cell.config, LOST, "")
+        yield CellOutcome(cell.run_id, "failed", LOST, lasting=lasting)
 
 
 # ------------------------------------------------------------------------------------------------ dask

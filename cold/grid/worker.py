@@ -26,7 +26,6 @@ from ..config import RunConfig
 from ..runs import ARRAYS, MODEL, RESULT, Busy, Result, check_same_run, find_runs, identified, only_writer
 from .cells import ERROR, CellOutcome, GridCell, write_failure
 
-BEGUN = ".begun"  #: stands in a folder while its cell runs, and stays if the process dies
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 #: Settings that decide which data a run has; what they are here is loaded once per process.
 _OF_DATA = (
@@ -53,15 +52,12 @@ def _run(cell: GridCell) -> CellOutcome:
     finished = find_runs(folder).get(cell.run_id)
     if finished is not None:
         return reused(finished, cell.config, cell.data_root, _files(cell))
-    (folder / BEGUN).write_text(f"{os.getpid()}\n")
     try:
         _train(cell)
         (folder / ERROR).unlink(missing_ok=True)
         return CellOutcome(cell.run_id, "done", files=_files(cell))
     except Exception as error:  # while the folder is locked
         return _failure(cell, error)
-    finally:
-        (folder / BEGUN).unlink(missing_ok=True)
 
 
 def reused(

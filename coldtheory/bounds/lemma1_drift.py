@@ -58,7 +58,8 @@ def _make(form: str, facts: Facts, terms: dict[str, np.ndarray], **more) -> Boun
     # The drift is a difference of two values of the Lyapunov function, which may be much larger than it.
     size = np.maximum(facts.lyapunov[..., 1:], facts.lyapunov[..., :-1])
     more = {"magnitude": size} | more
-    return make(_NAME, form, facts, np.diff(facts.lyapunov, axis=-1), terms=terms, trailing=1, **more)
+    return make(_NAME, form, facts, np.diff(facts.lyapunov, axis=-1), terms=terms, trailing=1,
+                premises=("plain queue",), **more)  # fmt: skip
 
 
 STATEMENT = Statement(

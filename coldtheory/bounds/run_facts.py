@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from .. import measures
 from .._dynamics import flat_below
 from ..geometry import Ball, minimise_on_ball, sup_abs_difference
+from ..ground.checks import kind_of, numbers
+from ..ground.errors import ColdError
 from ..quadratics import Array, Quadratics
 from ..settings import Reference, Settings, Weights
 from ..simulation import Run
@@ -43,6 +45,7 @@ class RunFacts(Facts):
         self.reference, self.weights = settings.reference, settings.weights
         self.solver = "prescribed" if isinstance(run, PrescribedRun) else settings.solver
         self.projected, self.noisy, self.convex = settings.ball is not None, settings.noise > 0, True
+        self.controller = settings.controller.name
         spread = (*run.tasks.streams, *(1,) * len(settings.shape))
         self.L, self.l = (q.smoothness.reshape(spread) for q in (run.tasks.phi, run.tasks.phi_hat))
         self.V, self.delta, self.steps, self.eta = run.V, run.delta, settings.steps, run.eta
@@ -65,6 +68,26 @@ class RunFacts(Facts):
     @cached_property
     def Q(self) -> Array:  # type: ignore[override]
         return self.run.Q
+
+    @cached_property
+    def V_t(self) -> Array:
+        return self.run.V_t
+
+    @cached_property
+    def weight(self) -> Array:
+        return self.run.weight
+
+    @cached_property
+    def eps(self) -> Array:  # type: ignore[override]
+        return self.run.eps
+
+    @cached_property
+    def forgetting(self) -> Array:  # type: ignore[override]
+        return self.run.forgetting
+
+    @cached_property
+    def avg_forgetting(self) -> Array:
+        return self.run.avg_forgetting
 
     @cached_property
     def phi_before(self) -> Array:  # type: ignore[override]
@@ -104,7 +127,7 @@ class RunFacts(Facts):
 
     @cached_property
     def _dpp_hessians(self) -> Array:
-        V = self.V[..., None]
+        V = self.V_t
         if self.phi.isotropic:
             return np.asarray(V * self.phi.hessians + np.matvec(self.beta, self.phi_hat.hessians))
         past = np.einsum("...tk,...kij->...tij", self.beta, self.phi_hat.hessians)
@@ -117,7 +140,7 @@ class RunFacts(Facts):
             now, past = (q.hessians[..., None] * q.optima for q in (self.phi, self.phi_hat))
         else:
             now, past = (np.matvec(q.hessians, q.optima) for q in (self.phi, self.phi_hat))
-        return np.asarray(self.V[..., None, None] * now + self.beta @ past)
+        return np.asarray(self.V_t[..., None] * now + self.beta @ past)
 
     @cached_property
     def _inner(self) -> tuple[Array, np.ndarray]:
@@ -237,7 +260,12 @@ class RunFacts(Facts):
 
 def facts_of(run: Run | Facts, ball: Ball | None = None) -> Facts:
     """Facts of a run; give the result to `evaluate` in place of the run to share the work of several statements."""
-    return run if isinstance(run, Facts) else RunFacts(run, ball)
+    if isinstance(run, Facts):
+        return run
+    kind_of("run", run, Run, "make one with simulate(tasks, V=...)")
+    if ball is not None:
+        kind_of("ball", ball, Ball, "make one with Ball(center, radius)")
+    return RunFacts(run, ball)
 
 
 def follow(
@@ -262,7 +290,11 @@ def follow(
         window=None, noise=0.0, noise_seed=0, ball=None,
     )  # fmt: skip
     T, lead = tasks.T, (*tasks.streams, *settings.shape)
-    w = np.broadcast_to(np.asarray(models, dtype=np.float64), (*lead, T + 1, tasks.d))
+    given = numbers("models", models)
+    try:
+        w = np.broadcast_to(given, (*lead, T + 1, tasks.d))
+    except ValueError:
+        raise ColdError(f"models must have shape {(*lead, T + 1, tasks.d)}, x_0 to x_T, got {given.shape}") from None
     phi, hat = (_widened(q, len(settings.shape)) for q in (tasks.phi, tasks.phi_hat))
     values = np.stack([hat.at(x) for x in np.moveaxis(w, -2, 0)[..., None, :]], axis=-2)
     steps = values[..., 1:, :] - reference_values(values, reference, None) - settings.delta[..., None, None]
@@ -290,6 +322,9 @@ def reference_values(hat: Array, reference: str, window: int | None) -> Array:
     if reference == "previous":
         return hat[..., :-1, :]
     T = hat.shape[-1]
+    if reference == "stored":  # x_k, also where it is still to come
+        own = np.diagonal(hat[..., 1:, :], axis1=-2, axis2=-1)
+        return np.broadcast_to(own[..., None, :], (*hat.shape[:-2], T, T))
     models = hat[..., 1:-1, :]  # x_1 .. x_{T-1}; x_0 is no candidate
     if window is None or T == 1:
         best = np.minimum.accumulate(models, axis=-2)
@@ -301,7 +336,7 @@ def reference_values(hat: Array, reference: str, window: int | None) -> Array:
 def contains(ball: Ball, w: Array) -> np.ndarray:
     """Whether models w (..., n, d) are in their run's ball, (..., n)."""
     lead, d = w.shape[:-2], w.shape[-1]
-    whole = Ball(np.broadcast_to(ball.center, (*lead, d)), np.broadcast_to(ball.radius, lead))
+    whole = Ball.unchecked(np.broadcast_to(ball.center, (*lead, d)), np.broadcast_to(ball.radius, lead))
     return whole.contains(w)
 
 

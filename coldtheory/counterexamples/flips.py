@@ -67,5 +67,5 @@ def exact_flips(
         optima.append((target - (1 - u - eta * resting * queue) * x) / u)
         queue, x = max(queue + (target**2 - x**2) / 2 - delta, Fraction(0)), target
     tasks = {"optima": [[a] for a in optima], "memory_optima": [[Fraction(0)] for _ in optima]}
-    settings = {"V": u / eta, "eta": eta, "delta": delta, "steps": 1, "weights": "sum"}
+    settings: dict[str, Any] = {"V": u / eta, "eta": eta, "delta": delta, "steps": 1, "weights": "sum"}
     return {"tasks": tasks, "settings": settings}

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 import joblib
+from joblib.externals.loky import BrokenProcessPool, as_completed, get_reusable_executor
 
 from .errors import ColdError, unknown_name
 
 Engine = Literal["loky", "dask", "serial"]
 Job = TypeVar("Job")
 Result = TypeVar("Result")
+_Numbered = Mapping[int, Job]  # jobs by their numbers, which name their marks
+
+LOST = "the worker process was lost twice (killed, or out of memory?)"
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+_NAMED_AT_MOST = 3  # lost jobs in one line
 
 
 def run_jobs(
@@ -23,7 +32,11 @@ def run_jobs(
     n_jobs: int = -1,
     scheduler: str | None = None,
 ) -> Iterator[Result]:
-    """`function` of every job, in the order in which they end. What a job is never depends on the engine."""
+    """`function` of every job, in the order in which they end. What a job is never depends on the engine.
+
+    With loky, a job whose process dies twice is left out while all others go on; at the end it is a `ColdError` that
+    names it, by `str`.
+    """
     if engine not in get_args(Engine):
         raise unknown_name("engine", engine, get_args(Engine))
     if n_jobs == 0:
@@ -32,15 +45,113 @@ def run_jobs(
         raise ColdError("--scheduler goes with --engine dask")
     if engine == "serial" or (engine == "loky" and (n_jobs == 1 or len(jobs) <= 1)):
         yield from map(function, jobs)
-        return
-    with ExitStack() as stack:
-        if engine == "dask":
+    elif engine == "loky":
+        lost: list[Job] = []
+        workers = joblib.effective_n_jobs(n_jobs)
+        yield from run_on_processes(function, jobs, workers=workers, threads=joblib.cpu_count() // workers, lost=lost)
+        if lost:
+            names = "; ".join(str(job) for job in lost[:_NAMED_AT_MOST])
+            more = f" and {len(lost) - _NAMED_AT_MOST} more" if len(lost) > _NAMED_AT_MOST else ""
+            raise ColdError(f"{LOST} by: {names}{more}; everything else is done, so try again with --jobs 1")
+    else:
+        with ExitStack() as stack:
             stack.enter_context(dask_client(scheduler, n_jobs))
             stack.enter_context(joblib.parallel_config(backend="dask"))
             pool = joblib.Parallel(return_as="generator_unordered")
-        else:
-            pool = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        yield from pool(joblib.delayed(function)(job) for job in jobs)
+            yield from pool(joblib.delayed(function)(job) for job in jobs)
+
+
+def run_on_processes(
+    function: Callable[[Job], Result],
+    jobs: Sequence[Job],
+    *,
+    workers: int,
+    threads: int | None,
+    lost: list[Job],
+    keep_workers: bool = True,
+) -> Iterator[Result]:
+    """Results of `function` on processes of this machine, as they are ready; one that dies takes nothing with it.
+
+    When a worker dies (out of memory, killed), loky stops the whole pool. Jobs that had not begun go to a new pool. One
+    of those that had begun may have killed its worker, so they run again at the end, one at a time, and one whose
+    process dies a second time is put into `lost`.
+
+    threads       of linear algebra per worker; None: not set
+    keep_workers  from call to call; processes that hold much, such as a GPU, should begin and end with one call
+    """
+    limits = {} if threads is None else dict.fromkeys(_THREAD_VARIABLES, str(max(1, threads)))
+    waiting = dict(enumerate(jobs))
+    suspects: dict[int, Job] = {}
+    with tempfile.TemporaryDirectory(prefix="cold-jobs-", ignore_cleanup_errors=True) as marks:
+        work = _Marked(function, Path(marks))
+        while waiting:
+            broken: dict[int, Job] = {}
+            yield from _pool(work, waiting, min(workers, len(waiting)), limits, broken, keep_workers)
+            begun, waiting = work.parted(broken)
+            suspects |= begun
+        while suspects:
+            broken = {}
+            yield from _pool(work, suspects, 1, limits, broken, keep_workers)
+            guilty, suspects = work.parted(broken)
+            lost.extend(guilty.values())
+
+
+class _Marked:
+    """A function that leaves a mark while it is at a job; the mark stays if the process dies."""
+
+    def __init__(self, function: Callable[[Any], Any], marks: Path) -> None:
+        self.function, self.marks = function, marks
+
+    def __call__(self, number: int, job: Any) -> Any:
+        mark = self.marks / str(number)
+        mark.touch()
+        try:
+            return self.function(job)
+        finally:
+            mark.unlink(missing_ok=True)
+
+    def parted(self, broken: _Numbered[Job]) -> tuple[dict[int, Job], dict[int, Job]]:
+        """Jobs of a broken pool that had begun, and the others.
+
+        A pool that breaks before any of them begins would do so for ever: then all count as begun.
+        """
+        begun = {int(name) for name in os.listdir(self.marks)}
+        for number in begun:
+            (self.marks / str(number)).unlink(missing_ok=True)
+        begun = begun & broken.keys() or set(broken)
+        return (
+            {number: job for number, job in broken.items() if number in begun},
+            {number: job for number, job in broken.items() if number not in begun},
+        )
+
+
+def _pool(
+    work: _Marked, jobs: _Numbered[Job], workers: int, limits: dict[str, str], broken: dict[int, Job], keep: bool
+) -> Iterator[Any]:
+    """Results of the jobs; those that a broken pool did not come to are put into `broken`."""
+    pool = get_reusable_executor(max_workers=workers, env=limits, timeout=300, reuse="auto" if keep else False)
+    try:
+        futures = {}
+        for number, job in jobs.items():
+            try:
+                futures[pool.submit(work, number, job)] = number
+            except BrokenProcessPool:
+                broken[number] = job
+        for future in as_completed(list(futures)):
+            number = futures.pop(future)  # results are not kept once they are handed on
+            try:
+                result = future.result()
+            except BrokenProcessPool:
+                broken[number] = jobs[number]
+            else:
+                yield result
+    except BaseException:  # Ctrl-C, a failed job, or nobody wants the rest
+        pool.shutdown(kill_workers=True)
+        raise
+    if (
+        broken or not keep
+    ):  # of a broken pool some processes may still be at work: they end before their jobs begin anew
+        pool.shutdown(kill_workers=bool(broken))
 
 
 def dask_client(scheduler: str | None, n_jobs: int) -> Any:

@@ -116,7 +116,7 @@ def test_cba_outer_gradient_by_the_closed_form_of_the_virtual_step():
     rule, head = made.method, made.model.heads[0]
     generator = made.context.streams.cpu("replay")
     state = generator.get_state()
-    slots, fresh = (rule.draw(rule.memory, 1).slots for _ in range(2))
+    slots, fresh = (rule.memory.draw_per_task(3, 1, generator).slots for _ in range(2))
     generator.set_state(state)
     rule.outer.step = lambda: None  # keep omega, look at its gradient
     made.method.loss(batch)
