@@ -22,7 +22,9 @@ ROOT = Path(__file__).parents[1]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Copies and waits per step of every method, on a device without a GPU.")
+    parser = argparse.ArgumentParser(
+        description="Copies and waits per step of every method, on a device without a GPU."
+    )
     parser.add_argument("--package", type=Path, default=ROOT, help="the folder that holds the package `cold`")
     parser.add_argument("--networks", nargs="+", default=["mlp", "resnet"])
     parser.add_argument("--methods", nargs="+", help="by default all")

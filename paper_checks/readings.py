@@ -65,9 +65,10 @@ def tradeoff_inherent() -> Finding:
     recorded="holds with correction",
     explain="""
         Not for want of data: the constraints of task t contain the stored samples of tasks k < t and their infima, all
-        known at task t. For convex losses w*_t can be computed when task t arrives; the evidence solves it for HIGH
-        with the first t tasks only and compares with the solution that knows all tasks. What is inaccessible is the
-        global infimum of a non-convex loss. Correct: in real time for convex losses, not for networks. The margin is
+        known at task t. For convex losses w*_t can be computed when task t arrives; the evidence solves it for
+        12 random tasks with the first t of them only and compares with the solution that knows all tasks. What is
+        inaccessible is the global infimum of a non-convex loss. Correct: in real time for convex losses, not for
+        networks. The margin is
         1e-6 minus the largest difference of the two.""",
 )
 def ideal_real_time() -> Finding:

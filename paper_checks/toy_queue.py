@@ -148,7 +148,7 @@ def queue_matters() -> Finding:
     statement="In the toy COLD consistently has lower queues than COLD-ORACLE, whose best-model reference is stricter.",
     recorded="holds",
     explain="""
-        The figure is about networks, for which trained runs decide (trend-queue claims); this is the toy only. For
+        The figure is about networks, for which trained runs decide (trend-queues-cold-lower); this is the toy only. For
         given models it is a theorem: the best past model's loss is not above the previous one's, so every
         increment of Case 2 is at least that of Case 1, and max(Q + d, 0) is monotone in both. The runs
         themselves differ, so the evidence compares the average queues of LOW and HIGH at V = 50, 200, 1000,

@@ -49,9 +49,7 @@ def life(one_by_one: bool, per_task: bool, stream: bool, seed: int) -> Noted:
 
     streams = Streams(seed, torch.device("cpu"))
     memory = Memory(SIZE, TASKS, policy="reservoir" if stream else "uniform")
-    source = (
-        OneByOne(memory, streams, per_task) if one_by_one else Ahead(memory, streams, per_task=per_task, period=2)
-    )
+    source = OneByOne(memory, streams, per_task) if one_by_one else Ahead(memory, streams, per_task=per_task, period=2)
     noted: Noted = []
     for task in range(TASKS):
         draws = 1 + int(torch.randint(3, (), generator=chance))

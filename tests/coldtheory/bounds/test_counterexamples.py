@@ -35,7 +35,7 @@ TRUE_UP_TO = {
     ("constraint", "printed"): 2,
     ("constraint", "printed_index"): 1,
 }
-# With sum weights; no proof that fewer are impossible. The shortest swing that breaks Corollary 1 has 180 tasks, see
+# With sum weights; no proof that fewer are impossible. The shortest swing that breaks Corollary 1 has 178 tasks, see
 # test_flips.py; the stored one is clearer.
 SMALLEST_KNOWN = {("thm3", "printed"): 33, ("cor1", "printed"): 221}
 

@@ -17,7 +17,8 @@ from tests.coldtheory.bounds.rationals import Exact, printed_sides
 pytestmark = pytest.mark.kernels
 
 SMALL = {"delta": Fraction(1, 10**9), "height": Fraction(1)}
-# The shortest ones known: with one task less no choice of the parameters on a fine grid breaks the statement.
+# The shortest ones known. For Theorem 3, T = 151 breaks nothing on a fine grid of the parameters; for Corollary 1 only
+# a coarse grid was searched, and a shorter one may exist.
 SHORTEST = {
     "thm3": {"resting": 54, "swings": 97, "u": Fraction(472, 1000), **SMALL},
     "cor1": {"resting": 60, "swings": 117, "u": Fraction(475, 1000), "height": Fraction(1000),
