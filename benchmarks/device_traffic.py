@@ -22,9 +22,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description="Copies and waits per step of every method, on a device without a GPU."
-    )
+    parser = argparse.ArgumentParser(description="Copies and waits per step of every method, without a GPU.")
     parser.add_argument("--package", type=Path, default=ROOT, help="the folder that holds the package `cold`")
     parser.add_argument("--networks", nargs="+", default=["mlp", "resnet"])
     parser.add_argument("--methods", nargs="+", help="by default all")
@@ -36,7 +34,7 @@ def main() -> None:
     from tests.cold.traffic import fills, traffic  # noqa: PLC0415
 
     rows = []
-    print(f"{'method':12} {'network':8} {'memory':9} {'steps':>5} {'copies':>7} {'waits':>6} {'blocks':>7} {'loop':>6}")
+    print(f"{'method':12} {'network':8} {'memory':9} steps copies   waits  blocks    loop")
     for method in chosen.methods or METHODS:
         for network in chosen.networks:
             for fill in fills(method):
@@ -48,11 +46,8 @@ def main() -> None:
                     "loop": found.between / found.steps,
                 }
                 rows.append({"method": method, "network": network, "fill": fill, "steps": found.steps, **numbers})
-                print(
-                    f"{method:12} {network:8} {fill:9} {found.steps:5} {numbers['copies']:7.2f} {numbers['waits']:6.2f} "
-                    f"{numbers['blocks']:7.2f} {numbers['loop']:6.2f}",
-                    flush=True,
-                )
+                shown = "  ".join(f"{value:6.2f}" for value in numbers.values())
+                print(f"{method:12} {network:8} {fill:9} {found.steps:5} {shown}", flush=True)
     if chosen.json is not None:
         chosen.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
