@@ -178,7 +178,7 @@ def stamp(path: Path) -> tuple[int, int]:
     return about.st_mtime_ns, about.st_size
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=20_000)
 def _read(folder: Path, *_stamps: tuple[int, int]) -> Result:
     path = folder / RESULT
     try:
