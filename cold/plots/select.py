@@ -130,7 +130,7 @@ def _entries(panel: Panel, run: Result) -> Iterator[dict[str, Any]]:
 def _shows(panel: Panel, run: Result) -> bool:
     """Whether a run has what the panel draws, at a value the panel draws."""
     if panel.kind in ("queues", "accuracy"):
-        return run.array(panel.kind) is not None and any(_equal(_value(run, panel), v) for v in panel.values)
+        return any(_equal(_value(run, panel), v) for v in panel.values) and run.array(panel.kind) is not None
     if panel.kind == "sweep":
         known = {**run.diagnostics, **run.metrics}
         return any(known.get(name) is not None for name in panel.metrics)

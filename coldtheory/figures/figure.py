@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -82,9 +82,7 @@ class Figure:
         return f"coldtheory plot {self.id}" if self.kind == "theory" else self.data[0].command
 
     def state(self, folder: Path) -> State:
-        """The worst of its data's states."""
-        states = {data.state(folder) for data in self.data}
-        return "missing" if "missing" in states else "stale" if "stale" in states else "present"
+        return worst(data.state(folder) for data in self.data)
 
     def load(self, folder: Path) -> dict[str, Stored]:
         return {data.name: data.load(folder) for data in self.data}
@@ -96,6 +94,12 @@ class Figure:
             drawn: Picture = _named(self.draw)(tables)
             style.settle(drawn)
         return drawn
+
+
+def worst(states: Iterable[State]) -> State:
+    """The state of a figure whose data have these."""
+    found = set(states)
+    return "missing" if "missing" in found else "stale" if "stale" in found else "present"
 
 
 @dataclass(frozen=True)
