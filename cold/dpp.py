@@ -225,7 +225,7 @@ class COLD:
             with torch.no_grad():
                 quiet = self._losses(model, *self._memory_only(idle))
             losses = self._losses(model, *self._with_memory(raw, y, lively))
-            measured = {True: losses.detach()[n:].split(lively.counts), False: quiet.split(idle.counts)}
+            measured = {True: torch.split(losses.detach()[n:], lively.counts), False: torch.split(quiet, idle.counts)}
             pieces = {kind: iter(parts) for kind, parts in measured.items()}
             replayed = torch.cat([next(pieces[alive[task]]) for task in draw.tasks])
         self._move(draw, replayed)
@@ -368,7 +368,7 @@ def _kept(draw: Draw, tasks: list[bool]) -> Draw:
 
 def _rows(column: Tensor, draw: Draw, tasks: list[bool]) -> Tensor:
     """The rows of some tasks; how many there are is known, so that a GPU need not be asked as with a mask."""
-    parts = zip(draw.tasks, column.split(draw.counts), strict=True)
+    parts = zip(draw.tasks, torch.split(column, draw.counts), strict=True)
     return torch.cat([part for task, part in parts if tasks[task]] or [column[:0]])
 
 

@@ -26,7 +26,7 @@ from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 
 from .checkpoint import checkpoints, load_latest, remove_checkpoints, save_checkpoint
-from .compute import accuracies, load_data, make_optimizer, peak_memory, pick_device
+from .compute import accuracies, load_data, make_optimizer, peak_memory, pick_device, repeatable
 from .config import RunConfig, check_memory
 from .data import Benchmark, Part
 from .diagnostics import Watch
@@ -144,6 +144,10 @@ class Trainer:
 
     def run(self, *, resume: bool = False) -> Result:
         """Train to the end; with `resume` from the last checkpoint in the folder, if there is one."""
+        with repeatable(self.config.deterministic):
+            return self._run(resume=resume)
+
+    def _run(self, *, resume: bool) -> Result:
         if resume and self.folder is not None:
             self._resume()
             self.group.wait()

@@ -133,7 +133,8 @@ def zero_start_without_step_condition() -> Finding:
 
 
 def _with_fitting_steps(id: str, batches: list[Facts]) -> tuple[Finding, int]:
-    """The printed form on sum-weight runs whose step fits the sum, eta <= 1/(2 alpha_t): open as long as none breaks it.
+    """The printed form on sum-weight runs whose step fits the sum, eta <= 1/(2 alpha_t): open as long as none
+    breaks it.
 
     Also how many of the runs are in the range of delta for which Corollary 1 has no proof.
     """

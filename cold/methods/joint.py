@@ -89,7 +89,7 @@ class Joint(Method, entry=METHODS["joint"]):
         cells = owner + len(self.ends) * torch.arange(batches)[:, None]
         counts = torch.bincount(cells.flatten(), minlength=batches * len(self.ends)).view(batches, -1).tolist()
         there = torch.stack([places, owner]).to(self.context.device)
-        return [_Places(*pair, drawn) for *pair, drawn in zip(*there, counts, strict=True)]
+        return [_Places(there[0, i], there[1, i], counts[i]) for i in range(batches)]
 
     def _gather(self, batch: _Places) -> tuple[Tensor, Tensor, list[tuple[int, int]]]:
         tasks = self.context.benchmark.tasks

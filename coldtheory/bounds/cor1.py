@@ -96,8 +96,8 @@ STATEMENT = Statement(
         wrong="The substitution of Theorem 4 gives r^2 l/delta, not r^2 l/(V delta), and a term with Phi_1(x_1). The "
         "printed inequality is nevertheless true for mean weights. For the printed update with its plain sum of queues "
         "the printed alpha_t is too small, and the inequality is false.",
-        correct="Form mean is the printed inequality for mean weights. Form corrected is the substitution done right; "
-        "form sharp is stronger than the printed inequality.",
+        correct="Form mean is the printed inequality for mean weights. Form corrected is the substitution done "
+        "right; form sharp is stronger than the printed inequality.",
         conventions="As Theorem 3, Case 1, delta > 0.",
         proof="corrected: insert Theorem 4. sharp: if r^2 l >= 2 delta it follows from Theorem 3', as 2 Delta_t <= "
         "(r^2 l/delta) Delta_t; otherwise no memory loss can rise by delta in one task, every queue stays 0, and "

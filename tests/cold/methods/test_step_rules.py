@@ -249,9 +249,9 @@ def test_joint_sees_everything_once_a_pass():
     made = trainer("joint", two_widths(), epochs=2)
     seen, plain = [], made.method._gather
 
-    def gather(places):
-        seen.append(places)
-        return plain(places)
+    def gather(batch):
+        seen.append(batch.places)
+        return plain(batch)
 
     made.method._gather = gather
     made.run()
@@ -264,7 +264,7 @@ def test_joint_sees_everything_once_a_pass():
 
 def test_joint_gathers_the_right_rows():
     made = trainer("joint", two_widths())
-    raw, y, runs = made.method._gather(torch.tensor([0, 35, 36, 72, 107]))
+    raw, y, runs = made.method._gather(*made.method._placed(torch.tensor([[0, 35, 36, 72, 107]])))
     parts = [task.train for task in made.benchmark.tasks]
     assert runs == [(0, 2), (1, 1), (2, 2)]
     rows = [(0, 0), (0, 35), (1, 0), (2, 0), (2, 35)]

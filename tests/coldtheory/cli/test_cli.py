@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
@@ -110,6 +111,48 @@ def test_results_ls_and_rm(call):
     assert json.loads(call("results", "ls", "--json").stdout) == []
 
 
+def test_results_export(call):
+    call("sweep-V", "--V", "5,10", *QUICK)
+    (entry,) = json.loads(call("results", "ls", "--json").stdout)
+    name = entry["name"]
+    rows = json.loads(call("sweep-V", "--V", "5,10", *QUICK, "--json").stdout)
+    assert f"wrote {len(rows)} rows" in call("results", "export", name).stdout
+    with Path(f"{name}.csv").open(newline="") as file:
+        table = list(csv.DictReader(file))
+    assert {(float(row["V"]), int(row["seed"]), row["avg_Qbar"]) for row in table} == {
+        (row["V"], row["seed"], str(row["avg_Qbar"])) for row in rows
+    }
+    assert json.loads(table[0]["source"]) == rows[0]["source"]
+    assert table[0]["time"]
+    assert call("results", "export", name, "--format", "csv", "--file", "-").stdout == Path(f"{name}.csv").read_text()
+    again = Path("again") / f"{name}.json"  # what JSON is: the format of earlier versions, read like the present one
+    assert call("results", "export", name, "--format", "json", "--file", str(again)).exit_code == 0
+    assert json.loads(call("sweep-V", "--V", "5,10", *QUICK, "--json", "--out", "again").stdout) == rows
+    assert [path.name for path in Path("again").iterdir()] == [again.name]
+    for wrong in (("nonsense",), (name, "--format", "xml"), (name, "--format", "parquet", "--file", "-")):
+        assert call("results", "export", *wrong).exit_code == 2
+
+
+def test_results_export_to_parquet(call):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra 'parquet'")
+    rows = json.loads(call("sweep-V", "--V", "5,10", "--eta", "auto", *QUICK, "--json").stdout)
+    (entry,) = json.loads(call("results", "ls", "--json").stdout)
+    assert call("results", "export", entry["name"], "--format", "parquet").exit_code == 0
+    table = parquet.read_table(f"{entry['name']}.parquet").to_pylist()
+    for name in ("key", "V", "eta", "seed", "T", "avg_Qbar", "step_half", "memory", "window"):
+        assert sorted(str(row[name]) for row in table) == sorted(str(row[name]) for row in rows)
+
+
+def test_results_export_without_pyarrow(call, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    call("sweep-V", "--V", "5,10", *QUICK)
+    (entry,) = json.loads(call("results", "ls", "--json").stdout)
+    done = call("results", "export", entry["name"], "--format", "parquet")
+    assert done.exit_code == 2
+    assert "pip install 'cold-continual[parquet]'" in " ".join(done.stderr.split())
+    assert not list(Path().glob("*.parquet"))
+
+
 def test_results_keys_explains_every_key_of_a_row(call):
     (row,) = json.loads(call("sweep-V", "--V", "5", "--T", "4", "--seeds", "1", "--engine", "serial", "--json").stdout)
     keys = json.loads(call("results", "keys", "--json").stdout)
@@ -175,8 +218,8 @@ def test_bad_input_is_one_line_and_exit_code_2(call, words, problem):
 
 def test_damaged_and_unwritable_folders(call, tmp_path):
     call("sweep-V", "--V", "5,10", *QUICK)
-    (path,) = Path("results").glob("*.json")
-    path.write_text(path.read_text()[:100])
+    (path,) = Path("results").iterdir()
+    path.write_bytes(path.read_bytes()[:5000])
     done = call("sweep-V", "--V", "5,10", *QUICK)
     assert done.exit_code == 2
     assert "damaged" in done.stderr
