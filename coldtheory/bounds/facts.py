@@ -46,7 +46,6 @@ class Facts:
     eta: Array  #: (..., T)
     bounded: np.ndarray  #: the run did not diverge
     eps: Array  #: eps_t = DPP_t(x_t) - min DPP_t, (..., T)
-    forgetting: Array  #: F_k[t] = hatPhi_k(x_t) - hatPhi_k(x_k) for k < t, else 0, (..., T, T)
 
     Q: Array  #: Q[..., t, k-1] = Q_k[t], (..., T+1, T)
     Qbar: Array  #: Qbar[t-1], (..., T)
@@ -104,6 +103,13 @@ class Facts:
     def weight(self) -> Array:
         """What beta_k is made of: Q_k[t-1], or what another controller puts in its place, (..., T, T)."""
         return self.Q[..., :-1, :]
+
+    @cached_property
+    def forgetting(self) -> Array:
+        """F_k[t] = hatPhi_k(x_t) - hatPhi_k(x_k) for k < t, else 0: (..., T, T)."""
+        after = self.hat[..., 1:, :]
+        own = np.diagonal(after, axis1=-2, axis2=-1)[..., None, :]
+        return np.where(np.tri(self.T, k=-1, dtype=bool), after - own, 0.0)
 
     @cached_property
     def avg_forgetting(self) -> Array:

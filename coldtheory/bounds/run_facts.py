@@ -82,7 +82,7 @@ class RunFacts(Facts):
         return self.run.eps
 
     @cached_property
-    def forgetting(self) -> Array:  # type: ignore[override]
+    def forgetting(self) -> Array:
         return self.run.forgetting
 
     @cached_property

@@ -47,7 +47,7 @@ def test_other_methods_take_colds_column():
     ({"weights": "sums"}, "did you mean sum"), ({"epoch": 1}, "did you mean epochs"),
     ({"evaluate_on": "validation"}, "keep some"),
     ({"reference": "prev"}, "did you mean previous"), ({"controller": "leaky:b=1"}, "known: a"),
-    ({"controller": "leaky:a=2"}, "between 0 and 1"),
+    ({"controller": "leaky:a=2"}, ">= 0 and <= 1"),
     ({"method": "cold-oracle", "reference": "stored"}, "take --method cold --reference stored"),
 ])  # fmt: skip
 def test_bad_settings(settings, message):

@@ -16,6 +16,7 @@ from coldtheory import ColdError, DivergenceWarning, from_optima, make_tasks, si
 from coldtheory._dynamics import General, Isotropic
 from coldtheory.bounds import STATEMENTS, evaluate, facts_of
 from coldtheory.controllers import CONTROLLERS, Augmented, Leaky, NuPI, Queue, YuNeely, controller_of
+from coldtheory.nonconvex import Cosines, descend
 from coldtheory.settings import Known, schedule_factors
 from coldtheory.simulation import Run
 from tests.coldtheory.test_reference import compare, random_case
@@ -193,6 +194,18 @@ def test_forgetting_and_eps_are_differences_of_losses(seed, V, reference):
     assert (better.eps[:, 0] <= run.eps[:, 0] + 1e-12 * size * run.alpha[:, 0]).all()
     exact = simulate(tasks_of(seed), V=V, delta=0.1, solver="exact", reference=reference)
     assert exact.eps.max() <= 1e-12 * size * exact.alpha.max()
+
+
+def test_case_3_on_losses_that_are_not_convex():
+    phi = Cosines.of(np.ones((4, 1)), [[0.0], [1.0], [2.0], [0.5]], [1.0])
+    facts = descend(phi, w0=[0.3], V=1.0, delta=1e-3, eta=0.2, steps=5, reference="stored")
+    past = np.tri(4, k=-1, dtype=bool)
+    assert np.allclose(facts.increments, facts.forgetting)
+    Q = np.zeros(facts.Q.shape)
+    for t in range(4):
+        Q[..., t + 1, :] = np.where(past[t], np.maximum(Q[..., t, :] + facts.forgetting[..., t, :] - 1e-3, 0.0), 0.0)
+    assert np.allclose(facts.Q, Q)
+    assert Q.max() > 0.1
 
 
 def test_one_task_forgets_nothing():
