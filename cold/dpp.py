@@ -48,6 +48,7 @@ from .streams import Streams
 Forward = Callable[[nn.Module, Tensor, Runs], list[Tensor]]
 Losses = Callable[[Sequence[Tensor], Tensor], Tensor]
 Prepare = Callable[[Tensor, torch.Generator], Tensor]
+_WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)  # types of labels
 _EVALUATION_BATCH = 1024
 _WORTH = 0.2  # share of idle samples from which a second forward is cheaper than their backward pass
 
@@ -127,6 +128,8 @@ class COLD:
         self._memory_batch, self._queue_update = memory_batch, queue_update
         self._per_task, self._idle = replay == "per-task", idle
         self._passes = reference_passes
+        if heads is not None and not isinstance(heads, Sequence):
+            raise ColdError(f"heads must be a list of whole numbers, one per task, got {shown(heads)}")
         self._heads = [0] * tasks if heads is None else [whole("heads", head, least=0) for head in heads]
         if len(self._heads) < tasks:
             raise ColdError(f"heads has {len(self._heads)} entries for {tasks} tasks; give one per task")
@@ -373,7 +376,13 @@ def _rows(column: Tensor, draw: Draw, tasks: list[bool]) -> Tensor:
 
 
 def _call(model: nn.Module, x: Tensor, runs: Runs) -> list[Tensor]:
-    return [model(x)]
+    try:
+        return [model(x)]
+    except torch.OutOfMemoryError:
+        raise
+    except (IndexError, RuntimeError, TypeError, ValueError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ColdError(f"the model does not take x of shape {tuple(x.shape)} and type {x.dtype}: {reason}") from error
 
 
 def _identity(raw: Tensor, generator: torch.Generator) -> Tensor:
@@ -383,7 +392,7 @@ def _identity(raw: Tensor, generator: torch.Generator) -> Tensor:
 def _required(y: Tensor | None) -> Tensor:
     if y is None:
         raise ColdError("end_task(model, x, y) needs the labels y")
-    if not isinstance(y, Tensor) or y.dim() != 1 or y.dtype.is_floating_point or y.dtype.is_complex:
+    if not isinstance(y, Tensor) or y.dim() != 1 or y.dtype not in _WHOLE:
         raise ColdError(f"y must be a tensor of whole numbers (n,), got {shown(y)}")
     if len(y) and int(y.min()) < 0:
         raise ColdError(f"y holds the label {int(y.min())}; labels count from 0")
@@ -406,5 +415,5 @@ def _samples(x: Tensor | Samples, y: Tensor | None) -> Samples:
 def _device(name: torch.device | str) -> torch.device:
     try:
         return torch.device(name)
-    except (RuntimeError, TypeError):
+    except (RuntimeError, TypeError, ValueError, OverflowError):
         raise ColdError(f"device must be cpu, cuda or cuda:N, got {shown(name)}") from None

@@ -238,7 +238,7 @@ def _pick(solution: IdealSolution, row: int) -> IdealSolution:
 def _past(phi_hat: Quadratics, count: int) -> Quadratics:
     _check_stream(phi_hat)
     if not 0 <= count <= phi_hat.T:
-        raise ColdError(f"the number of past tasks must be between 0 and {phi_hat.T}, got {count}")
+        raise ColdError(f"upto, the number of past tasks, must be between 0 and {phi_hat.T}, got {count}")
     return Quadratics(phi_hat.optima[:count], phi_hat.hessians[:count], phi_hat.offsets[:count])
 
 

@@ -13,13 +13,13 @@ A ball given by the user has a center that broadcasts to (..., d). Where a ball 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
-from ._flat import FlatRuns, blocks, part, per_ball
+from ._flat import FlatRuns, balls_of, blocks, part, per_ball
 from .geometry import Ball, difference, inf_inner_gradients, smallest_enclosing_balls, sup_abs_difference
-from .ground.errors import unknown_name
+from .ground.checks import choice
 from .quadratics import Array, Quadratics
 from .simulation import Run
 
@@ -98,6 +98,7 @@ def hull_is_exact(run: Run, *, memory: bool = False) -> np.ndarray:
 
 def _variation(run: Run, reading: Reading, ball: Ball | None, *, memory: bool) -> Array:
     flat = FlatRuns.of(run)
+    choice("reading", reading, get_args(Reading))
     previous = flat.phi_hat if memory else flat.phi
     T = run.tasks.T
 
@@ -117,11 +118,9 @@ def _variation(run: Run, reading: Reading, ball: Ball | None, *, memory: bool) -
         for at in blocks(flat.R, T * flat.size):
             with np.errstate(over="ignore", invalid="ignore"):
                 terms[at, 1:] = np.abs(difference(*pair(flat.stream[at]), models[at])[0])
-    elif reading == "hull":
+    else:
         for at in blocks(flat.R, T * max(T, flat.size)):
             terms[at, 1:] = _at_corners(*pair(flat.stream[at]), flat.w[at])
-    else:
-        raise unknown_name("reading", reading, ("ball", "trajectory", "hull"))
     return terms.reshape(*flat.lead, T)
 
 
@@ -160,13 +159,12 @@ def rho_minus(run: Run, reading: Literal["ball", "trajectory"] = "ball", ball: B
     of the infimum. Matrix Hessians need one trust-region problem a pair of tasks and ball.
     """
     flat = FlatRuns.of(run)
+    choice("reading", reading, ("ball", "trajectory"))
     if reading == "ball":
         conflict = _isotropic_conflict if flat.phi.isotropic else _pairwise_conflict
         sums = per_ball(flat, _ball(run, ball), lambda s, b: conflict(flat, s, b), (run.tasks.T,))
-    elif reading == "trajectory":
-        sums = np.concatenate([_conflict_at_models(flat, at) for at in blocks(flat.R, run.tasks.T * flat.size)])
     else:
-        raise unknown_name("reading", reading, ("ball", "trajectory"))
+        sums = np.concatenate([_conflict_at_models(flat, at) for at in blocks(flat.R, run.tasks.T * flat.size)])
     return sums.reshape(*flat.lead, -1)
 
 
@@ -307,6 +305,5 @@ def _ball(run: Run, ball: Ball | None) -> Ball:
 
 
 def _broadcast(ball: Ball, flat: FlatRuns) -> Ball:
-    return Ball.unchecked(
-        np.broadcast_to(ball.center, (*flat.lead, flat.phi.d)), np.broadcast_to(ball.radius, flat.lead)
-    )
+    center, radius = balls_of(ball, flat)
+    return Ball.unchecked(center.reshape(*flat.lead, flat.phi.d), radius.reshape(flat.lead))

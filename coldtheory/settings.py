@@ -199,7 +199,8 @@ def _one_shape(given: dict[str, ArrayLike]) -> dict[str, Array]:
         raise ColdError("V, eta, delta, steps and eta_factor must be numbers, or arrays of one shape") from None
     demand_memory(len(arrays) * array_bytes(shape), f"settings of the shape {shape}")
     if 0 in shape:
-        raise ColdError("V is empty: give at least one value")
+        empty = next(name for name, array in zip(given, arrays, strict=True) if array.size == 0)
+        raise ColdError(f"{empty} is empty: give at least one value")
     return {name: np.broadcast_to(array, shape).copy() for name, array in zip(given, arrays, strict=True)}
 
 

@@ -122,7 +122,7 @@ def grid(
     if not along:
         raise ColdError(f"the grid of {axis} is empty")
     seeds = checks.whole("seeds, the number of them,", seeds, least=1)
-    numbers, scheme = numbers or Numbers(), scheme or Scheme()
+    numbers, scheme = Numbers() if numbers is None else numbers, Scheme() if scheme is None else scheme
     checks.kind_of("numbers", numbers, Numbers, "make one with Numbers(V=...)")
     checks.kind_of("scheme", scheme, Scheme, "make one with Scheme(reference=...)")
     demand_memory(_CELL_BYTES * seeds * len(along), f"a grid of {len(along)} values and {seeds} seeds")

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .ground.checks import choice, number, numbers, shown, whole
+from .ground.checks import LARGEST_WHOLE, choice, number, numbers, shown, whole
 from .ground.errors import ColdError, unknown_name
 from .ground.limits import array_bytes, demand_memory
 from .paper import TOY
@@ -206,7 +206,7 @@ def from_points(points: ArrayLike, *, m: int | None = None, seed: int = 0, name:
     if p.ndim != 3 or 0 in p.shape:
         raise ColdError(f"points must have shape (T, n, d) with T, n, d >= 1, got {p.shape}")
     if not isinstance(name, str):
-        raise ColdError(f"name must be a text, got {name!r}")
+        raise ColdError(f"name must be a text, got {shown(name)}")
     kept = p.shape[1] if m is None else _memory_size(m, p.shape[1])
     phi, hat = _means(p, kept, _rng(whole("seed", seed, least=0), name, "memory"))
     return Tasks(phi, hat, name)
@@ -315,7 +315,7 @@ def _checked_constants(regime: str, constants: Mapping[str, Any]) -> dict[str, A
         if name not in known:
             raise unknown_name(f"constant of regime {regime}", name, known)
         if name in ("T", "d", "block"):
-            checked[name] = whole(name, value, least=1)
+            checked[name] = whole(name, value, least=1, most=LARGEST_WHOLE)
         elif name in ("c1", "c2"):
             checked[name] = number(f"{name}, a variance,", value, least=0)
         else:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from coldtheory.ground.checks import choice, kind_of, shown
+from coldtheory.ground.checks import choice, demand_length, kind_of, shown
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.limits import demand_memory
 
@@ -49,8 +49,8 @@ def from_tensors(
         raise ColdError(f"name must be a text, got {shown(name)}")
     if transform is not None:
         kind_of("transform", transform, Transform, "make one with cold.data.Transform")
-    if task_names is not None and len(task_names) != len(tasks):
-        raise ColdError(f"task_names has {len(task_names)} names for {len(tasks)} tasks")
+    if task_names is not None and (not isinstance(task_names, Sequence) or len(task_names) != len(tasks)):
+        raise ColdError(f"task_names must be {len(tasks)} names, one per task, got {shown(task_names)}")
     given = [_four_tensors(task, f"task {t + 1}") for t, task in enumerate(tasks)]
     shape, kind = given[0][0].shape[1:], given[0][0].dtype
     made, widths = [], []
@@ -114,9 +114,11 @@ def _four_tensors(task: Sequence[Any], title: str) -> tuple[Tensor, Tensor, Tens
 def _from_dataset(dataset: Any, title: str) -> tuple[Tensor, Tensor]:
     """All samples of a map-style data set, stacked."""
     samples, labels = [], []
-    if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
-        raise ColdError(f"{title} must be a data set with a length, got {shown(dataset)}")
-    for i in range(len(dataset)):
+    try:
+        count = len(dataset)
+    except (TypeError, OverflowError):
+        raise ColdError(f"{title} must be a data set with a length, got {shown(dataset)}") from None
+    for i in range(count):
         try:
             x, y = dataset[i]
             x = x if isinstance(x, Tensor) else torch.from_numpy(np.array(x))
@@ -136,6 +138,8 @@ def _from_dataset(dataset: Any, title: str) -> tuple[Tensor, Tensor]:
 
 
 def _checked(x: Any, y: Any, title: str) -> tuple[Tensor, Tensor]:
+    demand_length(f"{title}: x", x)
+    demand_length(f"{title}: y", y)
     try:
         x, y = torch.as_tensor(x), torch.as_tensor(y)
     except Exception as error:  # whatever an object makes of being asked for a tensor

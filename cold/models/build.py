@@ -48,6 +48,8 @@ def build_model(
     >>> [tuple(head.weight.shape) for head in build_model(load_benchmark("synthetic", tasks=2), seed=0).heads]
     [(5, 256), (5, 256)]
     """
+    if name is not None and not isinstance(name, str):
+        raise unknown_name("model", checks.shown(name), MODELS)
     if module is not None and name is not None:
         raise ColdError("give a model's name or a module of your own, not both")
     checks.kind_of("benchmark", benchmark, Benchmark, "make one with load_benchmark or from_tensors")
@@ -90,8 +92,6 @@ def model_bytes(model: nn.Module) -> bytes:
 
 def _named(name: str, benchmark: Benchmark, width: int) -> tuple[nn.Module, int]:
     shape = benchmark.input_shape
-    if not isinstance(name, str):
-        raise unknown_name("model", name, MODELS)
     kind, *sizes = name.split("-")
     if kind == "mlp" and sizes and all(size.isdecimal() and len(size) <= _DIGITS and int(size) > 0 for size in sizes):
         hidden = [int(size) for size in sizes]

@@ -71,7 +71,7 @@ def evaluate(id: str, form: str, run: Run | Facts, ball: Ball | None = None, **o
     for name in options:
         if name not in known:
             raise unknown_name(f"option of {id} ({form})", name, known or ["none"])
-    if options.get("constant") is not None:
+    if "constant" in options:
         options["constant"] = number("constant", options["constant"])
     note("code", forms[form].__module__)
     with quiet():

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import ColdError, unknown_name
+from .limits import demand_memory
 
 #: The largest whole number below which a double has all of them.
 LARGEST_WHOLE = 2**53
@@ -80,6 +81,7 @@ def numbers(name: str, values: object, *, finite: bool = True, copy: bool = True
     array([[0., 1.]])
     """
     wrong = ColdError(f"{name} must be numbers in a rectangular array")
+    demand_length(name, values)
     try:
         given = np.asarray(values)
     except Exception:  # whatever an object makes of being asked for an array
@@ -98,6 +100,16 @@ def numbers(name: str, values: object, *, finite: bool = True, copy: bool = True
         where = f"entry {bad} is" if bad else "it is"
         raise ColdError(f"{name} must be finite: {where} {array[tuple(bad)]}")
     return array
+
+
+def demand_length(name: str, values: object) -> None:
+    """Raises if a list, or a range, is too long to become an array."""
+    if isinstance(values, list | tuple | range):
+        try:
+            length = len(values)
+        except OverflowError:  # of a range
+            length = LARGEST_WHOLE
+        demand_memory(8 * length, f"{name}, a list of {length} entries,")
 
 
 def shown(value: object) -> str:

@@ -53,6 +53,10 @@ def in_words(size: float) -> str:
     >>> in_words(17_179_869_184), in_words(1500), in_words(1e300)
     ('17.2 GB', '1.5 kB', '1e+282 EB')
     """
+    try:
+        size = float(size)
+    except OverflowError:
+        return "more bytes than a number can say"
     for unit in ("B", "kB", "MB", "GB", "TB", "PB"):
         if size < 999.5:
             return f"{size:.3g} {unit}"

@@ -40,8 +40,10 @@ class Plan:
             ("kind of Hessians", self.hessians, Hessians),
         ):
             choice(kind, name, get_args(known))
-        for what, value in (("T", self.T[0]), ("T", self.T[1]), ("d", self.d), ("blocks", self.blocks or 1)):
-            whole(what, value)
+        given = (("T", self.T[0]), ("T", self.T[1]), ("d", self.d), ("steps", self.steps), ("blocks", self.blocks))
+        for what, value in given:
+            if value is not None or what != "blocks":
+                whole(what, value)
         number("step_limit", self.step_limit)
         low, high = self.T
         if not 1 <= low <= high <= _LARGEST_T:
@@ -53,7 +55,7 @@ class Plan:
         if not 1 <= self.steps <= 100:
             raise ColdError(f"steps must be between 1 and 100, got {self.steps}")
         if not 0 < self.step_limit <= 100:
-            raise ColdError(f"the step limit must be above 0 and at most 100, got {self.step_limit}")
+            raise ColdError(f"step_limit must be above 0 and at most 100, got {self.step_limit}")
         return self
 
 
