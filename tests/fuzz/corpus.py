@@ -54,7 +54,9 @@ def make(folder: Path) -> None:
     _begun(folder / "begun")
     (folder / "study.toml").write_text(OWN)
     (folder / "terms.toml").write_text(TERMS)
-    (folder / "config.toml").write_text('dataset = "synthetic"\nepochs = 1\nV = 5\n[options]\n[data_options]\nclasses = 4\n')
+    (folder / "config.toml").write_text(
+        'dataset = "synthetic"\nepochs = 1\nV = 5\n[options]\n[data_options]\nclasses = 4\n'
+    )
     (folder / "source.toml").write_text('regime = "high"\nT = 5\nd = 2\n')
     np.savez(folder / "optima.npz", optima=np.eye(3), hessians=np.ones(3))
     np.savetxt(folder / "optima.csv", np.eye(3), delimiter=",")

@@ -64,7 +64,9 @@ def drawn_words(command: Command, rng: random.Random, runs: list[str]) -> list[s
         if option.is_flag:
             words.append(name)
         else:
-            words += [name, _value(option, rng, runs)] if rng.random() < 0.7 else [f"{name}={_value(option, rng, runs)}"]
+            words += (
+                [name, _value(option, rng, runs)] if rng.random() < 0.7 else [f"{name}={_value(option, rng, runs)}"]
+            )
     if rng.random() < 0.03:
         words.insert(rng.randrange(len(words) + 1), text(rng))
     if command.words[:1] == ("run",) and rng.random() < 0.7:  # where a run is small enough to begin

@@ -112,7 +112,9 @@ def damaged(raw: bytes, rng: random.Random) -> bytes:
             new = rng.choice([b"9" * 30, b"NaN", b"-Infinity", b"null", b"1e999", b'"x"', b"[" * 50, b"-1", b"0"])
             data[where : where + 1] = new
     elif kind == 7:
-        return rng.choice([b"", b"\0", b"\xff\xfe", b"{}", b"[]", b"null", b"[" * 100_000, b'{"a":' * 20_000, b"PK\x03\x04"])
+        return rng.choice(
+            [b"", b"\0", b"\xff\xfe", b"{}", b"[]", b"null", b"[" * 100_000, b'{"a":' * 20_000, b"PK\x03\x04"]
+        )
     else:
         data += bytes(rng.randrange(256) for _ in range(20))
     return bytes(data)
