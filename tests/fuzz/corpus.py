@@ -78,9 +78,19 @@ def make(folder: Path) -> None:
 
 def _figures(folder: Path) -> None:
     folder.mkdir()
-    about = {"format": FIGURE, "figure": "gradient", "title": "A title", "sentence": "One.", "label": "fig:x",
-             "command": "coldtheory plot gradient", "runs": None, "readings": [], "commit": ["abc"],
-             "csv_sha256": "0" * 16, "data": {"sweep": {"key": "k", "config": {}, "provenance": []}}}  # fmt: skip
+    about = {
+        "format": FIGURE,
+        "figure": "gradient",
+        "title": "A title",
+        "sentence": "One.",
+        "label": "fig:x",
+        "command": "coldtheory plot gradient",
+        "runs": None,
+        "readings": [],
+        "commit": ["abc"],
+        "csv_sha256": "0" * 16,
+        "data": {"sweep": {"key": "k", "config": {}, "provenance": []}},
+    }
     (folder / "gradient.json").write_text(json.dumps(about))
     (folder / "gradient.csv").write_text("V,Q\n1,2\n")
     (folder / "gradient.png").write_bytes(image_tree(["a"], per_class=1, side=8)[0]["train/a/0000.png"])

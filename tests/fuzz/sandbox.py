@@ -1,4 +1,4 @@
-"""Where a case runs: a folder of its own, no network, no further processes, little memory and a limited number of calls.
+"""Where a case runs: a folder of its own, no network, no processes, little memory, a limited number of calls.
 
 What a case is allowed to do is counted, not timed: a call that is accepted and would go on for hours ends after so many
 function calls with `Enough`, and counts as accepted.
