@@ -159,8 +159,7 @@ def test_a_sweep_whose_worker_is_killed_goes_on(tmp_path):
     """The system kills a worker (out of memory, for instance): exit code 0 and the rows of a sweep in one process."""
     words = ["sweep-V", "--regime", "low", "--V", "10,100", "--T", "40", "--d", "2", "--seeds", "60", "--json"]
     program = _KILL_A_WORKER + (
-        "import coldtheory.cli.sweeps; coldtheory.cli.sweeps.Bar = Bar\n"
-        "from coldtheory.cli import main; main()\n"
+        "import coldtheory.cli.sweeps; coldtheory.cli.sweeps.Bar = Bar\nfrom coldtheory.cli import main; main()\n"
     )
     command = [sys.executable, "-c", program, *words, "--jobs", "2"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
