@@ -143,6 +143,9 @@ class TrainingData:
     def _varies(self, panel: Panel, runs: tuple[Result, ...]) -> bool:
         """Whether at least two values of what the panel varies are stored: one alone is no comparison."""
         curves = curves_of(panel, runs, self.profile)
+        for run in (run for curve in curves for run in curve.runs if panel.kind != "sweep"):
+            if run.array("accuracy") is None:
+                raise ColdError(f"{run.folder} has no matrix of accuracies; run it again")
         if panel.field == "method":
             return len(curves) > 1
         return any(len({str(run.config.get(panel.field)) for run in curve.runs}) > 1 for curve in curves)
