@@ -185,9 +185,9 @@ class Ahead:
                 if isinstance(planned.what, Draw):
                     self._plan[i] = replace(planned, what=self.memory.placed(planned.what))
             return
-        whats = [planned.what for planned in self._plan]
-        numbers = [t for w in whats for t in ((w.slots, w.owner) if isinstance(w, Draw) else (w.slots, w.rows))]
-        weights = [w.weight.double() for w in whats if isinstance(w, Draw)]
+        plans = [planned.what for planned in self._plan]
+        numbers = [t for w in plans for t in ((w.slots, w.owner) if isinstance(w, Draw) else (w.slots, w.rows))]
+        weights = [w.weight.double() for w in plans if isinstance(w, Draw)]
         packed = torch.cat([*numbers, *(weight.view(torch.int64) for weight in weights)])
         if device.type == "cuda":
             packed = packed.pin_memory()  # so that nobody waits for the copy
@@ -195,7 +195,7 @@ class Ahead:
         whole = sum(map(len, numbers))
         moved = iter(torch.split(there[:whole], [len(t) for t in numbers]))
         weighed = iter(torch.split(there[whole:].view(torch.float64).to(dtype), [len(t) for t in weights]))
-        for i, what in enumerate(whats):
+        for i, what in enumerate(plans):
             slots, other = next(moved), next(moved)
             found = (
                 replace(what, slots=slots, owner=other, weight=next(weighed))

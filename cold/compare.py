@@ -126,7 +126,8 @@ def _seed(result: Result) -> int:
 
 def _settings(config: dict[str, Any]) -> dict[str, Any]:
     full = comparable(config)
-    return {name: value for name, value in full.items() if name not in ("seed", *unused_settings(str(full["method"])))}
+    aside = ("seed", *unused_settings(str(full["method"])))
+    return {name: value for name, value in full.items() if name not in aside}
 
 
 def _word(name: str, value: Any) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ from .config import RunConfig
 from .data import Benchmark, Part, Task, load_benchmark
 from .methods.base import Context
 
+_WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 EVAL_BATCH = 2048
 EVAL_BATCH_CPU = 128  # larger activations come as fresh pages from the system at each layer, half the time on a CPU
 
@@ -43,6 +46,38 @@ def pick_device(name: str) -> torch.device:
         words = (str(error).splitlines() or [type(error).__name__])[0]
         raise ColdError(f"device {name!r} cannot be used here: {words}; take cpu or auto") from None
     return device
+
+
+@contextmanager
+def repeatable(wanted: bool) -> Iterator[None]:
+    """Where wanted, torch uses only kernels that give the same bits every time, and products in full single precision.
+
+    This costs time on a GPU, and an operation without such a kernel is a `ColdError`. On a CPU with a fixed number of
+    threads results repeat anyway. The settings are torch's own, for the whole process; those from before come back.
+    """
+    if not wanted:
+        yield
+        return
+    workspace = os.environ.get(_WORKSPACE)
+    os.environ[_WORKSPACE] = workspace or ":4096:8"  # read when cuBLAS makes its first product
+    before = (torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled())
+    precision, cudnn = torch.get_float32_matmul_precision(), torch.backends.cudnn
+    flags = (cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32)
+    torch.use_deterministic_algorithms(True)
+    torch.set_float32_matmul_precision("highest")  # no TF32
+    cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32 = True, False, False
+    try:
+        yield
+    except RuntimeError as error:
+        if "deterministic" not in str(error):
+            raise
+        raise ColdError(f"--deterministic: {str(error).partition(',')[0]}; leave --deterministic out") from None
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        torch.set_float32_matmul_precision(precision)
+        cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32 = flags
+        if workspace is None:
+            os.environ.pop(_WORKSPACE, None)
 
 
 def peak_memory(device: torch.device) -> int:

@@ -92,6 +92,7 @@ class RunConfig:
     amp: str = "off"
     channels_last: bool = False
     compile: bool = False
+    deterministic: bool = False  #: only kernels that give the same bits every time, see `cold.compute.repeatable`
     eval_batch: int | None = None  #: samples of a test forward; by default what suits the device
 
     def __post_init__(self) -> None:

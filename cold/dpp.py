@@ -18,7 +18,8 @@ plain pass is exact.
 forward, without a graph. With `idle="auto"`, the default, this is done where it is cheaper, that is where such samples
 are a fifth of the joint batch or more; fewer of them stay in the joint pass with weight 0. A model with BatchNorm
 always keeps the joint pass in "auto": there all samples share the statistics of one forward, and taking some out
-would change the others' outputs. `idle="joint"` never splits.
+would change the others' outputs. So does a run on a GPU: which queues are empty would have to be read back at every
+step, and to wait for that costs more than the split saves. `idle="joint"` never splits.
 """
 
 from __future__ import annotations
@@ -215,10 +216,11 @@ class COLD:
 
     def _split(self, model: nn.Module, raw: Tensor, y: Tensor, draw: Draw, weight: Tensor, alive: list[bool]) -> Tensor:
         """A graph for the batch and the tasks with Q_k > 0 only; the others are measured without one, if at all."""
-        n, mask = len(raw), weight > 0
-        lively = _kept(draw, alive, mask)
+        n = len(raw)
+        lively, idle = _kept(draw, alive), _kept(draw, [not a for a in alive])
+        weight = _rows(weight, draw, alive)
         if not self._needs_measure:  # samples without a weight are not needed at all
-            return self._joint(model, raw, y, lively, weight[mask])
+            return self._joint(model, raw, y, lively, weight)
         if shares_statistics(model):
             with torch.no_grad():
                 replayed = self._losses(model, *self._with_memory(raw, y, draw))[n:]
@@ -226,20 +228,22 @@ class COLD:
                 losses = self._losses(model, *self._with_memory(raw, y, lively))
         else:
             with torch.no_grad():
-                quiet = self._losses(model, *self._memory_only(_kept(draw, [not a for a in alive], ~mask)))
+                quiet = self._losses(model, *self._memory_only(idle))
             losses = self._losses(model, *self._with_memory(raw, y, lively))
-            replayed = (
-                quiet.new_empty(len(draw)).masked_scatter_(~mask, quiet).masked_scatter_(mask, losses.detach()[n:])
-            )
+            measured = {True: torch.split(losses.detach()[n:], lively.counts), False: torch.split(quiet, idle.counts)}
+            pieces = {kind: iter(parts) for kind, parts in measured.items()}
+            replayed = torch.cat([next(pieces[alive[task]]) for task in draw.tasks])
         self._move(draw, replayed)
-        return torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight[mask]]))
+        return torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight]))
 
     def _alive(self, model: nn.Module, beta: Tensor, draw: Draw, n: int) -> list[bool] | None:
         """Which past tasks have a weight; None: all of them, or one joint forward is wanted or cheaper."""
         auto = self._idle == "auto"
+        if self._idle == "joint" or (auto and (self.device.type != "cpu" or shares_statistics(model))):
+            return None
         # samples that need not be measured cost nothing to leave out
         enough = _WORTH * (n + len(draw)) if auto and self._needs_measure else 1
-        if self._idle == "joint" or len(draw) < enough or (auto and shares_statistics(model)):
+        if len(draw) < enough:
             return None
         alive: list[bool] = (beta > 0).tolist()
         idle = sum(count for k, count in zip(draw.tasks, draw.counts, strict=True) if not alive[k])
@@ -360,12 +364,17 @@ class _Replaced(nn.Module):
         return functional_call(self._model[0], self._weights, args)
 
 
-def _kept(draw: Draw, tasks: list[bool], mask: Tensor) -> Draw:
-    """The samples of some tasks, still grouped; `mask` says the same sample by sample."""
+def _kept(draw: Draw, tasks: list[bool]) -> Draw:
+    """The samples of some tasks, still grouped."""
     kept = [(task, count) for task, count in zip(draw.tasks, draw.counts, strict=True) if tasks[task]]
-    return Draw(
-        draw.slots[mask], [task for task, _ in kept], [count for _, count in kept], draw.weight[mask], draw.owner[mask]
-    )
+    slots, weight, owner = (_rows(column, draw, tasks) for column in (draw.slots, draw.weight, draw.owner))
+    return Draw(slots, [task for task, _ in kept], [count for _, count in kept], weight, owner)
+
+
+def _rows(column: Tensor, draw: Draw, tasks: list[bool]) -> Tensor:
+    """The rows of some tasks; how many there are is known, so that a GPU need not be asked as with a mask."""
+    parts = zip(draw.tasks, torch.split(column, draw.counts), strict=True)
+    return torch.cat([part for task, part in parts if tasks[task]] or [column[:0]])
 
 
 def _call(model: nn.Module, x: Tensor, runs: Runs) -> list[Tensor]:

@@ -1,7 +1,7 @@
 """The training loop that all methods share, with evaluation after every task, checkpoints and resume.
 
 Data are tensors on the device; an epoch is a permutation of rows, a batch a gather. Nothing in the loop waits for
-the device but a look at the losses every fifty steps.
+the device but a look at the losses and queues of the last fifty steps. What methods wait for stands in docs/speed.md.
 
 On one machine's CPU, with the same number of threads, a run gives the same bits every time, whether in one piece or
 stopped and resumed. Machines with other kernels agree up to rounding, which training amplifies.
@@ -27,7 +27,7 @@ from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 
 from .checkpoint import checkpoints, load_latest, remove_checkpoints, save_checkpoint
-from .compute import accuracies, load_data, make_optimizer, peak_memory, pick_device
+from .compute import accuracies, load_data, make_optimizer, peak_memory, pick_device, repeatable
 from .config import RunConfig, check_memory
 from .data import Benchmark, Part
 from .diagnostics import Watch
@@ -56,7 +56,8 @@ class Trainer:
 
     out              : checkpoints and results go to the folder <out>/<run id>; None keeps everything in memory
     checkpoint_every : minutes between checkpoints inside a task; there is one at each task boundary anyway
-    should_stop      : asked at every step; when true the run saves its state and raises `Stopped`
+    should_stop      : asked at every step (by several processes together: every fifty steps); when true the run saves
+                       its state and raises `Stopped`
     group            : the processes that share this run, see `cold.distributed`; the first one writes
     """
 
@@ -116,6 +117,7 @@ class Trainer:
         self.position, self.record = Position(), Record()
         self._losses = torch.zeros(_LOOK_EVERY, device=self.device)
         self._pending = 0
+        self._pending_queues: list[torch.Tensor] = []
         self._last_loss = math.nan
         self._resumed_at: int | None = None
         self._present: tuple[int, Part] | None = None
@@ -147,6 +149,10 @@ class Trainer:
 
     def run(self, *, resume: bool = False) -> Result:
         """Train to the end; with `resume` from the last checkpoint in the folder, if there is one."""
+        with repeatable(self.config.deterministic):
+            return self._run(resume=resume)
+
+    def _run(self, *, resume: bool) -> Result:
         if resume and self.folder is not None:
             self._resume()
             self.group.wait()
@@ -201,22 +207,21 @@ class Trainer:
         if at.order is None:
             at.order = torch.randperm(len(part), generator=self.context.streams.cpu("order"))
         order = at.order.to(self.device)
-        step, has_queues, watch = self.method.step, self.method.queues() is not None, self.watch
+        step, watch, alone = self.method.step, self.watch, self.group.size == 1
         for start in range(at.step * b, len(part), b):
             rows = order[start : start + b]
             self._losses[self._pending] = step(Batch(part.raw(rows), y[rows], number, head))
             self._pending += 1
             at.step += 1
             at.total += 1
-            if has_queues and at.total % self._queue_every == 0:
-                self.record.queue_steps.append(self._queues())
-                self.record.queue_steps_at.append(at.total)
+            if at.total % self._queue_every == 0:
+                self._note_queues()
             if watch is not None and at.total in watch.totals:
                 self._measure(watch.during_task, number, at.total)
             if self._pending == _LOOK_EVERY:
                 self._look()
                 self._save_when_due()
-            if self._should_stop():
+            if (alone or self._pending == 0) and self._should_stop():  # to agree with others means to wait for them
                 self._look()
                 self._save()
                 raise Stopped
@@ -235,9 +240,19 @@ class Trainer:
         if time.monotonic() - self._last_save >= self._every:
             self._save()
 
+    def _note_queues(self) -> None:
+        """The queues of this step for the record; they stay on the device until the next look."""
+        queues = self.method.queues()
+        if queues is not None:
+            self._pending_queues.append(queues.clone())
+            self.record.queue_steps_at.append(self.position.total)
+
     def _look(self) -> None:
-        """Are the losses of the last steps numbers?"""
+        """Are the losses of the last steps numbers? The queues that were noted go into the record."""
         losses = self._losses[: self._pending].tolist()
+        if self._pending_queues:
+            self.record.queue_steps += torch.stack(self._pending_queues).tolist()
+            self._pending_queues.clear()
         for i, loss in enumerate(losses):
             if not math.isfinite(loss):
                 at = self.position
@@ -336,7 +351,7 @@ class Trainer:
         self._last_save = time.monotonic()
         if self.folder is None:
             return
-        if not all(bool(torch.isfinite(p).all()) for p in self.model.parameters()):
+        if not torch.stack([torch.isfinite(p).all() for p in self.model.parameters()]).all():
             at = self.position
             raise ColdError(
                 f"a weight is not finite after step {at.total} (task {at.task + 1}); {self._last_good()}; "

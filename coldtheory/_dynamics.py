@@ -199,8 +199,13 @@ def _rows(*parts: Array) -> Array:
 
 def _inverse(curvature: Array) -> Array:
     """Pseudo-inverse of PSD eigenvalues: among several minimisers the one nearest to x is taken."""
-    kept = curvature > curvature[..., -1:] * curvature.shape[-1] * np.finfo(float).eps * 8
+    kept = curvature > flat_below(curvature)
     return np.where(kept, 1.0 / np.where(kept, curvature, 1.0), 0.0)
+
+
+def flat_below(curvature: Array) -> Array:
+    """The curvature up to which a direction counts as flat, from ascending eigenvalues (..., d): (..., 1)."""
+    return np.asarray(curvature[..., -1:] * curvature.shape[-1] * np.finfo(float).eps * 8)
 
 
 def _finite_or_zero(M: Array) -> Array:

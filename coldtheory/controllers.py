@@ -30,7 +30,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
-from .ground.errors import ColdError, unknown_name
+from .ground.checks import choice, number, shown
+from .ground.errors import ColdError
 
 Values = Any  # an array or a tensor: one number per past task (and per run)
 State = tuple[Values, ...]
@@ -48,10 +49,9 @@ class Controller:
 
     def __post_init__(self) -> None:
         for parameter, (low, high) in self._limits.items():
-            value = getattr(self, parameter)
-            if not (math.isfinite(value) and low <= value <= high):
-                allowed = f"at least {low:g}" if math.isinf(high) else f"between {low:g} and {high:g}"
-                raise ColdError(f"{parameter} of the controller {self.name} must be {allowed}, got {value}")
+            most = None if math.isinf(high) else high
+            given = number(f"{parameter} of the controller {self.name}", getattr(self, parameter), least=low, most=most)
+            object.__setattr__(self, parameter, given)
 
     @property
     def text(self) -> str:
@@ -173,20 +173,17 @@ def controller_of(given: Controller | str | None) -> Controller:
         return Queue()
     if isinstance(given, Controller):
         return given
+    if not isinstance(given, str):
+        raise ColdError(f"controller must be a text such as 'leaky:a=0.1' or a Controller, got {shown(given)}")
     name, _, rest = given.partition(":")
-    if name not in CONTROLLERS:
-        raise unknown_name("controller", name, CONTROLLERS)
-    kind = CONTROLLERS[name]
+    kind = CONTROLLERS[choice("controller", name, CONTROLLERS)]
     known = [field.name for field in fields(kind)]
-    numbers: dict[str, float] = {}
+    parameters: dict[str, float] = {}
     for part in rest.split(",") if rest else ():
         key, _, value = part.partition("=")
-        if key not in known:
-            raise unknown_name(f"parameter of the controller {name}", key, known or ["none"])
+        choice(f"parameter of the controller {name}", key, known or ["none"])
         try:
-            numbers[key] = float(value)
+            parameters[key] = float(value)
         except ValueError:
-            raise ColdError(
-                f"cannot read --controller {given!r}: give NAME:key=number,..., such as leaky:a=0.1"
-            ) from None
-    return kind(**numbers)
+            raise ColdError(f"cannot read the controller {shown(given)}: give NAME:key=number,...") from None
+    return kind(**parameters)

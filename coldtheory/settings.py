@@ -151,7 +151,8 @@ def schedule_factors(text: str, T: int) -> Array:
     kind, given = _read_schedule(text)
     t = np.arange(1, T + 1, dtype=np.float64)
     if kind == "power":
-        return np.asarray(t ** given[0])
+        with np.errstate(over="ignore"):  # what is not finite is refused with the settings
+            return np.asarray(t ** given[0])
     if kind == "geometric":
         return np.asarray(given[0] ** ((t - 1) / max(T - 1, 1)))
     if len(given) != T:
@@ -184,11 +185,8 @@ def _read_schedule(text: str) -> tuple[str, list[float]]:
 def _schedule(given: ArrayLike | Callable[[Known], ArrayLike] | None) -> Schedule | None:
     if given is None or callable(given):
         return given
-    try:
-        factors = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        factors = np.zeros(0)
-    if factors.ndim == 0 or factors.size == 0 or not np.isfinite(factors).all() or (factors <= 0).any():
+    factors = numbers("V_schedule", given)
+    if factors.ndim == 0 or factors.size == 0 or (factors <= 0).any():
         raise ColdError("V_schedule must be T finite factors > 0, one per task, or a function (see settings.Known)")
     return factors
 

@@ -146,7 +146,8 @@ class Run:
 
     @cached_property
     def _history(self) -> dict[str, np.ndarray]:
-        whole = run_batch(self.tasks, self.settings, self.w[..., 0, :], history=True)
+        again = replace(self.settings, V_schedule=self.factor)  # a function is asked once, its answers are known
+        whole = run_batch(self.tasks, again, self.w[..., 0, :], history=True)
         return {name: whole[name] for name in ("Q", "weight")}
 
     @cached_property

@@ -7,6 +7,8 @@ The keys of rows are the same on all machines.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -26,14 +28,13 @@ from .rows import measured, plain
 from .settings import ETA_FACTOR, Reference, Settings, Solver, Weights, schedule_factors, schedule_text
 from .simulation import simulate
 from .sources import Source
-from .store import Row, open_row_files
+from .store import ROW_SCHEMA, Row, open_row_files
 
 Axis = Literal["V", "delta", "eta", "steps", "T", "memory", "eta_factor"]
 CONTROLLER_AXIS = (
     "controller."  # and the name of a parameter: the axis `controller.a` sweeps a of the scheme's controller
 )
 
-ROW_SCHEMA = 2  # raise it when the meaning of a row changes: old rows are then computed anew
 _LATER = ("eta_factor", "controller", "V_schedule")  # settings that older rows do not have
 _CELL_BYTES = 2000  # of a cell with its key and its row, at least
 _SEEDS_A_JOB = 5  # part of what a job is, so never a matter of the machine
@@ -156,18 +157,48 @@ def run_cells(
     `progress(done, total)` is told how many cells are there. An interruption loses at most the jobs
     under way.
     """
-    keys = [cell.key for cell in cells]
-    sources = {cell.source.stem: cell.source.config for cell in cells}
+    keys, stems = cell_keys(cells), stems_of(cells)
+    of_stem: dict[str, dict[str, SweepCell]] = {}
+    for key, cell in zip(keys, cells, strict=True):
+        of_stem.setdefault(stems[id(cell.source)], {})[key] = cell
+    sources = {stem: next(iter(here.values())).source.config for stem, here in of_stem.items()}
     with open_row_files(folder, sources) as files:
-        missing = {key: cell for key, cell in zip(keys, cells, strict=True) if key not in files[cell.source.stem]}
-        jobs = list(_jobs(missing.values()))
+        there = {key for stem, here in of_stem.items() for key in files[stem].having(here)}
+        missing = {key: cell for key, cell in zip(keys, cells, strict=True) if key not in there}
         done, total = len(cells) - len(missing), len(cells)
         progress(done, total)
-        for stem, rows in run_jobs(_run_job, jobs, engine=engine, n_jobs=n_jobs, scheduler=scheduler):
+        for stem, rows in run_jobs(
+            _run_job, list(_jobs(missing.values())), engine=engine, n_jobs=n_jobs, scheduler=scheduler
+        ):
             files[stem].add(rows)
             done += len(rows)
             progress(done, total)
-        return [files[cell.source.stem][key] for key, cell in zip(keys, cells, strict=True)]
+        found = {row["key"]: row for stem, here in of_stem.items() for row in files[stem].rows(here)}
+    return [found[key] for key in keys]
+
+
+def cell_keys(cells: Sequence[SweepCell]) -> list[str]:
+    """`key` of every cell. Cells that differ in the seed alone share all other text that is hashed."""
+    of_rest: dict[tuple[int, int, int], tuple[Any, bytes]] = {}
+    keys = []
+    for cell in cells:
+        rest = (id(cell.source), id(cell.numbers), id(cell.scheme))
+        if rest not in of_rest:
+            text = json.dumps({**cell.config, "seed": None}, sort_keys=True, separators=(",", ":"), allow_nan=False)
+            before, seed, rear = text.encode().partition(b'"seed":null')
+            assert seed
+            of_rest[rest] = hashlib.sha256(before + b'"seed":'), rear
+        begun, after = of_rest[rest]
+        digest = begun.copy()
+        digest.update(b"%d%s" % (cell.seed, after))
+        keys.append(digest.hexdigest()[:16])
+    return keys
+
+
+def stems_of(cells: Sequence[SweepCell]) -> dict[int, str]:
+    """The name of each source's row file, by the source's `id`: cells share sources, and a name is slow to make."""
+    sources = {id(cell.source): cell.source for cell in cells}
+    return {number: source.stem for number, source in sources.items()}
 
 
 @dataclass(frozen=True)
@@ -179,12 +210,19 @@ class _Job:
     numbers: tuple[Numbers, ...]
     scheme: Scheme
 
+    def __str__(self) -> str:
+        """For a message about it, in few words."""
+        runs = f"{len(self.seeds) * len(self.numbers)} runs of {self.source.stem}"
+        return f"{runs} (seeds {self.seeds[0]} to {self.seeds[-1]}, V from {self.numbers[0].V:g})"
+
 
 def _jobs(cells: Iterable[SweepCell]) -> Iterator[_Job]:
     """Cells in groups: first by tasks, scheme and seed, then seeds that want the same numbers together."""
+    cells = list(cells)
+    stems = stems_of(cells)
     of_seed: dict[tuple[str, Scheme, bool, int], list[SweepCell]] = {}
     for cell in cells:
-        group = (cell.source.stem, cell.scheme, cell.numbers.eta == "auto", cell.seed)
+        group = (stems[id(cell.source)], cell.scheme, cell.numbers.eta == "auto", cell.seed)
         of_seed.setdefault(group, []).append(cell)
     alike: dict[tuple[str, Scheme, tuple[Numbers, ...]], list[SweepCell]] = {}
     for (stem, scheme, _, _), group_cells in of_seed.items():

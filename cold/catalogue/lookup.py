@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.paper import Complexity, paper
 
@@ -11,6 +13,7 @@ from .methods import COLD, METHODS, QUEUE_SETTINGS, MethodEntry
 IID = "-iid"  #: ends the name of a benchmark's near-IID counterpart
 
 
+@lru_cache(maxsize=4096)  # thousands of runs have few names
 def canonical(name: str) -> str:
     """The one name of a method or benchmark, from any spelling; an unknown name in lower case, letters and digits only.
 

@@ -125,6 +125,10 @@ def run(
     amp: Annotated[Text, typer.Option(help="Mixed precision: off, bf16 or fp16.")] = None,
     channels_last: Annotated[Switch, typer.Option("--channels-last", help="Memory format for convolutions.")] = None,
     compile: Annotated[Switch, typer.Option("--compile", help="torch.compile the backbone.")] = None,
+    deterministic: Annotated[
+        Switch,
+        typer.Option("--deterministic", help="On a GPU: only kernels that repeat bit by bit, and no TF32."),
+    ] = None,
     data_root: Annotated[Path | None, typer.Option(help="Folder of the data; by default COLD_DATA.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of runs.")] = OUT,
     resume: Annotated[

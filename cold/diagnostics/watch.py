@@ -131,7 +131,7 @@ class Watch:
         return [] if queues is None else queues.tolist()
 
     def _reference(self, t: int) -> list[float] | None:
-        """hatPhi_k of the best or stored model, as measured here; None: the previous model, which the recorder knows."""
+        """hatPhi_k of the reference, as measured here; None: the previous model, which the recorder knows."""
         memory = self._memory()
         if getattr(self.method, "reference", "previous") == "previous" or memory is None or not t:
             return None

@@ -18,7 +18,7 @@ from coldtheory.figures import Figure, Wanted
 
 from ..catalogue import benchmark_title
 from ..studies import studies
-from .data import TrainingData
+from .data import RunsFoundOnce, TrainingData
 from .paper_figures import PAPER_FIGURES, TrainingFigure
 
 _SMALL = "cpu"  # the profile whose pictures stand in the gallery beside those of the paper's size
@@ -26,15 +26,16 @@ _SMALL = "cpu"  # the profile whose pictures stand in the gallery beside those o
 
 def figures(wanted: Wanted) -> Iterator[Figure]:
     """The paper's figures on the data that are asked for; when nothing is, also what the reduced studies draw."""
-    yield from (_drawn(figure, wanted) for figure in PAPER_FIGURES)
+    shared = RunsFoundOnce()
+    yield from (_drawn(figure, wanted, shared) for figure in PAPER_FIGURES)
     if wanted.dataset is None and wanted.profile is None:
         by_id = {figure.id: figure for figure in PAPER_FIGURES}
         for picture in dict.fromkeys(picture for study in studies() for picture in study.pictures.get(_SMALL, ())):
             small = replace(wanted, dataset=picture.dataset, profile=_SMALL)
-            yield _drawn(by_id[picture.figure], small, aliases=False)
+            yield _drawn(by_id[picture.figure], small, shared, aliases=False)
 
 
-def _drawn(figure: TrainingFigure, wanted: Wanted, *, aliases: bool = True) -> Figure:
+def _drawn(figure: TrainingFigure, wanted: Wanted, shared: RunsFoundOnce, *, aliases: bool = True) -> Figure:
     """A figure whose id says which data stand in for the paper's, and which profile made them."""
     other = "" if wanted.dataset is None else wanted.dataset.rpartition("=")[2]
     ending = "".join(f"-{word}" for word in (other, wanted.profile) if word)
@@ -47,7 +48,9 @@ def _drawn(figure: TrainingFigure, wanted: Wanted, *, aliases: bool = True) -> F
         title=f"{title} ({'; '.join(words)})" if words else title,
         sentence=figure.sentence,
         kind="training",
-        data=(TrainingData(figure.on(wanted.dataset), wanted.profile, wanted.paper, wanted.kept, wanted.dataset),),
+        data=(
+            TrainingData(figure.on(wanted.dataset), wanted.profile, wanted.paper, wanted.kept, wanted.dataset, shared),
+        ),
         draw="cold.plots.draw:draw_training",
         aliases=(*figure.aliases, *([figure.id] if ending else [])) if aliases else (),
         profile=wanted.profile,

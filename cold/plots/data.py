@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,50 @@ from coldtheory.figures.table import Table, Tell
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import config_key
 
-from ..catalogue import IID, benchmark, benchmark_title, method_title
-from ..runs import FORMAT, Result, default_roots, find_runs
+from ..catalogue import IID, benchmark, benchmark_title, canonical, method_title
+from ..runs import FORMAT, FoundRuns, Result, default_roots, find_runs
 from ..studies import PROFILES, Picture, planned, studies
 from .paper_figures import SEEDS, Panel, TrainingFigure
 from .printed import printed_rows
 from .select import REDUCED, curves_of, settings, table_of
 
 _VERSION = 3  # raise it when the table of a figure means something else
+
+
+class RunsFoundOnce:
+    """Finished runs by the folders that hold them, looked for and sorted once: the figures of one list share them."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Path, ...], FoundRuns] = {}
+        self._by_dataset: dict[tuple[Path, ...], dict[str, list[Result]]] = {}
+        self._by_settings: dict[tuple[Path, ...], dict[str, list[Result]]] = {}
+
+    def below(self, folders: tuple[Path, ...]) -> FoundRuns:
+        if folders not in self._found:
+            self._found[folders] = find_runs(*folders)
+        return self._found[folders]
+
+    def on(self, folders: tuple[Path, ...], datasets: Iterable[str]) -> tuple[Result, ...]:
+        """The runs on these datasets."""
+        runs = self._sorted(self._by_dataset, folders, lambda run: canonical(run.dataset))
+        return tuple(run for name in dict.fromkeys(map(canonical, datasets)) for run in runs.get(name, ()))
+
+    def of_settings(self, folders: tuple[Path, ...], wanted: Iterable[str]) -> tuple[Result, ...]:
+        """The runs with these settings, as `select.settings` names them."""
+        runs = self._sorted(self._by_settings, folders, lambda run: settings(run.config))
+        return tuple(run for name in wanted for run in runs.get(name, ()))
+
+    def _sorted(
+        self,
+        known: dict[tuple[Path, ...], dict[str, list[Result]]],
+        folders: tuple[Path, ...],
+        key: Callable[[Result], str],
+    ) -> dict[str, list[Result]]:
+        if folders not in known:
+            known[folders] = {}
+            for run in self.below(folders).values():
+                known[folders].setdefault(key(run), []).append(run)
+        return known[folders]
 
 
 @dataclass(frozen=True)
@@ -31,6 +67,7 @@ class TrainingData:
     paper: bool = False  #: whether the paper's printed numbers come along
     kept: bool = False  #: whether the runs in their usual places count, too: see `cold.runs.default_roots`
     dataset: str | None = None  #: what stands in for the paper's data, as `TrainingFigure.on` takes it
+    shared: RunsFoundOnce | None = field(default=None, repr=False, compare=False)  #: None: look for runs at each call
 
     @property
     def name(self) -> str:
@@ -81,16 +118,17 @@ class TrainingData:
     def _read(self, folder: Path) -> tuple[tuple[Result, ...], tuple[str, ...]]:
         """Stored runs, and what cannot be read. Where a study of the profile draws this very picture, only the study's
         own settings count, with any seed, if there are such runs: others would add stray points to a curve."""
-        found = find_runs(*self._folders(folder))
-        runs = tuple(found.values())
+        shared, folders = self.shared or RunsFoundOnce(), self._folders(folder)
         picture = Picture(self.figure.id, self.dataset)
-        own = {
+        own = dict.fromkeys(
             settings(run.config.as_dict())
             for study in studies()
             if self.profile is not None and picture in study.pictures.get(self.profile, ())
             for run in planned(study, self.profile)
-        }
-        return tuple(run for run in runs if settings(run.config) in own) or runs, found.problems
+        )
+        runs = shared.of_settings(folders, own) if own else ()
+        runs = runs or shared.on(folders, (panel.dataset for panel in self.figure.panels))
+        return runs, shared.below(folders).problems
 
     def _folders(self, folder: Path) -> tuple[Path, ...]:
         usual = default_roots() if self.kept else ()
@@ -105,6 +143,9 @@ class TrainingData:
     def _varies(self, panel: Panel, runs: tuple[Result, ...]) -> bool:
         """Whether at least two values of what the panel varies are stored: one alone is no comparison."""
         curves = curves_of(panel, runs, self.profile)
+        for run in (run for curve in curves for run in curve.runs if panel.kind != "sweep"):
+            if run.array("accuracy") is None:
+                raise ColdError(f"{run.folder} has no matrix of accuracies; run it again")
         if panel.field == "method":
             return len(curves) > 1
         return any(len({str(run.config.get(panel.field)) for run in curve.runs}) > 1 for curve in curves)

@@ -128,13 +128,17 @@ def _entries(panel: Panel, run: Result) -> Iterator[dict[str, Any]]:
 
 
 def _shows(panel: Panel, run: Result) -> bool:
-    """Whether a run has what the panel draws, at a value the panel draws."""
+    """Whether a run has what the panel draws, at a value the panel draws.
+
+    Every run has its matrix of accuracies, which is read when the run is drawn: of thousands, few are.
+    """
     if panel.kind in ("queues", "accuracy"):
-        return run.array(panel.kind) is not None and any(_equal(_value(run, panel), v) for v in panel.values)
+        drawn = any(_equal(_value(run, panel), v) for v in panel.values)
+        return drawn and (panel.kind == "accuracy" or run.array(panel.kind) is not None)
     if panel.kind == "sweep":
         known = {**run.diagnostics, **run.metrics}
         return any(known.get(name) is not None for name in panel.metrics)
-    return run.array("accuracy") is not None
+    return True
 
 
 def _value(run: Result, panel: Panel) -> Any:

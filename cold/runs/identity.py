@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def by_run_id(configs: Iterable[RunConfig]) -> dict[str, RunConfig]:
 
 def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
     """Settings without what names the place only, as JSON gives them back; absent ones have their default."""
-    full = {**RunConfig().as_dict(), **config}
+    full = {**_defaults(), **config}
     full["dataset"] = _by_name(str(full["dataset"]))
     plain: dict[str, Any] = json.loads(json.dumps({name: full[name] for name in full if name not in PLACE}))
     return plain
@@ -121,6 +122,12 @@ def difference(left: Result, right: Result) -> str | None:
 def stored_config(result: Result) -> RunConfig:
     """The settings of a stored run, checked; those that this version does not know are a `ColdError`."""
     return make_config(result.config)
+
+
+@lru_cache(maxsize=1)
+def _defaults() -> dict[str, Any]:
+    """All settings at their defaults; made once, and never changed."""
+    return RunConfig().as_dict()
 
 
 def _by_name(dataset: str) -> str:

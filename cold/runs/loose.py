@@ -165,7 +165,7 @@ def stamp(path: Path) -> tuple[int, int]:
     return about.st_mtime_ns, about.st_size
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=20_000)
 def _read(folder: Path, *_stamps: tuple[int, int]) -> Result:
     path = folder / RESULT
     record = read_record(read_bytes(path), path, remedy=_AGAIN, name=folder.name)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..ground.errors import ColdError, unknown_name
 from ..quadratics import Array
+from ..tolerance import RTOL, loss_rounding
 
 if TYPE_CHECKING:
     from .comparators import Comparators
@@ -45,7 +46,6 @@ class Facts:
     eta: Array  #: (..., T)
     bounded: np.ndarray  #: the run did not diverge
     eps: Array  #: eps_t = DPP_t(x_t) - min DPP_t, (..., T)
-    forgetting: Array  #: F_k[t] = hatPhi_k(x_t) - hatPhi_k(x_k) for k < t, else 0, (..., T, T)
 
     Q: Array  #: Q[..., t, k-1] = Q_k[t], (..., T+1, T)
     Qbar: Array  #: Qbar[t-1], (..., T)
@@ -105,6 +105,13 @@ class Facts:
         return self.Q[..., :-1, :]
 
     @cached_property
+    def forgetting(self) -> Array:
+        """F_k[t] = hatPhi_k(x_t) - hatPhi_k(x_k) for k < t, else 0: (..., T, T)."""
+        after = self.hat[..., 1:, :]
+        own = np.diagonal(after, axis1=-2, axis2=-1)[..., None, :]
+        return np.where(np.tri(self.T, k=-1, dtype=bool), after - own, 0.0)
+
+    @cached_property
     def avg_forgetting(self) -> Array:
         """The mean of F_k[t] over all pairs k < t, (...); 0 if there is only one task."""
         return np.asarray(self.forgetting.sum(axis=(-2, -1)) / max(self.T * (self.T - 1) / 2, 1.0))
@@ -157,6 +164,26 @@ class Facts:
         return np.asarray(np.abs(self.hat[..., 1:, :-1]).max(axis=(-2, -1), initial=0.0))
 
     @cached_property
+    def hat_rounding(self) -> Array:
+        """How far a memory loss is off by rounding, (...): see `coldtheory.tolerance.loss_rounding`."""
+        return loss_rounding(self.largest_loss)
+
+    @cached_property
+    def phi_rounding(self) -> Array:
+        """The same of a loss Phi_t at x_{t-1} or x_t, (...)."""
+        return loss_rounding(np.maximum(self.phi_before, self.phi_after).max(axis=-1))
+
+    @cached_property
+    def hat_scale(self) -> Array:
+        """The scale of a number that is a difference of memory losses, their own rounding included, (...)."""
+        return np.asarray(self.largest_loss + self.hat_rounding / RTOL)
+
+    @cached_property
+    def curvature_kept(self) -> np.ndarray:
+        """Whether the minimiser of DPP_t was found with all its curvature, (...)."""
+        return np.ones(self.lead, bool)
+
+    @cached_property
     def loss_floor(self) -> Array:
         """The loss that the rounding of models can make out of nothing, (...): see `coldtheory.tolerance`."""
         return np.zeros(self.lead)
@@ -183,7 +210,7 @@ class Facts:
         """Whether each run meets the premise, (...)."""
         checks: dict[str, Callable[[], Any]] = {
             "gradient descent": lambda: self.solver == "gd",
-            "exact minimiser": lambda: self.solver == "exact",
+            "exact minimiser": lambda: (self.solver == "exact") & self.curvature_kept,
             "the method's own models": lambda: self.solver in ("gd", "exact"),
             "no projection": lambda: not self.projected,
             "exact gradients": lambda: not self.noisy,

@@ -84,7 +84,7 @@ def _rise(values: Array) -> Array:
 
 
 def _make(form: str, facts: Facts, terms: dict[str, Array], **more) -> Bound:  # type: ignore[no-untyped-def]
-    size = (facts.largest_loss + facts.T * facts.delta)[..., None, None]
+    size = (facts.hat_scale + facts.T * facts.delta)[..., None, None]
     lhs = facts.Q[..., 1:, :]
     return make(_NAME, form, facts, lhs, terms=terms, kind="tight", trailing=2, magnitude=size, **more)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import measures
+from .._dynamics import flat_below
 from ..geometry import Ball, minimise_on_ball, sup_abs_difference
 from ..ground.checks import kind_of, numbers
 from ..ground.errors import ColdError
@@ -17,7 +18,7 @@ from ..quadratics import Array, Quadratics
 from ..settings import Reference, Settings, Weights
 from ..simulation import Run
 from ..tasks import Tasks, as_tasks
-from ..tolerance import LOSS_FLOOR
+from ..tolerance import LOSS_FLOOR, loss_rounding
 from .comparators import Comparators, solve
 from .facts import Facts, Reading
 
@@ -81,7 +82,7 @@ class RunFacts(Facts):
         return self.run.eps
 
     @cached_property
-    def forgetting(self) -> Array:  # type: ignore[override]
+    def forgetting(self) -> Array:
         return self.run.forgetting
 
     @cached_property
@@ -119,7 +120,10 @@ class RunFacts(Facts):
     @cached_property
     def curvature(self) -> Array:  # type: ignore[override]
         whole = self._dpp_hessians
-        return np.asarray(whole if self.phi.isotropic else np.linalg.eigvalsh(whole)[..., -1])
+        if self.phi.isotropic:
+            return whole
+        finite = np.isfinite(whole).all(axis=(-2, -1))  # LAPACK refuses the numbers of a diverged run
+        return np.where(finite, np.linalg.eigvalsh(_finite(whole))[..., -1], np.nan)
 
     @cached_property
     def _dpp_hessians(self) -> Array:
@@ -180,11 +184,37 @@ class RunFacts(Facts):
         return np.asarray(np.sqrt(np.max(squares, axis=0)))
 
     @cached_property
-    def loss_floor(self) -> Array:
+    def _size(self) -> Array:
+        """The largest squared norm of a model or an optimum, (...)."""
         points = self.run.w, self.phi.optima, self.phi_hat.optima  # memory optima too: the simulator's origin is there
         squares = [np.broadcast_to(np.square(p).sum(axis=-1).max(axis=-1), self.lead) for p in points]
-        size = np.max(squares, axis=0)
-        return np.asarray(LOSS_FLOOR * self.L * size)
+        return np.asarray(np.max(squares, axis=0))
+
+    @cached_property
+    def loss_floor(self) -> Array:
+        return np.asarray(LOSS_FLOOR * self.L * self._size)
+
+    @cached_property
+    def hat_rounding(self) -> Array:
+        return loss_rounding(self.largest_loss, self.l, np.sqrt(self._size), self.phi.d)
+
+    @cached_property
+    def phi_rounding(self) -> Array:
+        largest = np.maximum(self.phi_before, self.phi_after).max(axis=-1)
+        return loss_rounding(largest, self.L, np.sqrt(self._size), self.phi.d)
+
+    @cached_property
+    def curvature_kept(self) -> np.ndarray:
+        """The exact solver takes a direction of DPP_t as flat if its curvature is below its rounding. A matrix that is
+        diagonal has none, and in any other one only what exceeds the error of eigenvalues is known to be there."""
+        if self.solver != "exact" or self.phi.isotropic or self.projected:
+            return np.ones(self.lead, bool)
+        whole = _finite(self._dpp_hessians)
+        found: Array = np.linalg.eigvalsh(whole).astype(np.float64)
+        limit, eps = flat_below(found), np.finfo(np.float64).eps
+        diagonal = (whole == whole * np.eye(self.phi.d)).all(axis=(-2, -1))[..., None]
+        known = np.where(diagonal, 0.0, self.phi.d * eps * found[..., -1:])
+        return np.asarray(~((found > known) & (found <= limit)).any(axis=(-2, -1)))
 
     @cached_property
     def gaps(self) -> Array:  # type: ignore[override]
@@ -308,6 +338,11 @@ def contains(ball: Ball, w: Array) -> np.ndarray:
     lead, d = w.shape[:-2], w.shape[-1]
     whole = Ball.unchecked(np.broadcast_to(ball.center, (*lead, d)), np.broadcast_to(ball.radius, lead))
     return whole.contains(w)
+
+
+def _finite(matrices: Array) -> Array:
+    """The matrices, with zeros in place of those that are not all numbers."""
+    return np.where(np.isfinite(matrices).all(axis=(-2, -1), keepdims=True), matrices, 0.0)
 
 
 def _widened(q: Quadratics, count: int) -> Quadratics:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..quadratics import Array
+from ..tolerance import RTOL
 from .base import Bound, Explanation, Kind, Statement, average, make
 from .facts import PLAIN, Facts, Reading
 from .lindley import rises
@@ -124,9 +125,10 @@ def _make(
     kind: Kind = "valid",
     attained: str = "",
 ) -> Bound:
-    size = np.nan_to_num(_over(facts)) * facts.V * facts.phi_before.max(axis=-1) if "progress" in series else 0.0
+    # Each progress is a difference of two losses: what enters by it is their rounding, not their size.
+    size = np.nan_to_num(_over(facts)) * facts.V * facts.phi_rounding / RTOL if "progress" in series else 0.0
     if "delta > 0" not in premises:
-        size = facts.largest_loss
+        size = facts.hat_scale
     return make(_NAME, form, facts, facts.avg_Qbar, series=series, terms=terms, premises=premises, kind=kind,
                 attained=attained, magnitude=size)  # fmt: skip
 

@@ -24,6 +24,7 @@ _COLOURS = {
     "holds": "green",
     "holds with correction": "yellow",
     "false": "red",
+    "open": "bright_magenta",
     "not settled": "cyan",
     "not applicable": "blue",
     "not reproducible here": "magenta",

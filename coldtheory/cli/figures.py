@@ -16,7 +16,7 @@ from rich.padding import Padding
 
 from ..figures import gallery, registry
 from ..figures.catalogue import Scale
-from ..figures.figure import Figure, Wanted
+from ..figures.figure import Figure, Wanted, worst
 from ..ground.errors import ColdError
 from ..ground.terminal import Bar, plain_table
 from .options import JsonOption, OutOption
@@ -135,12 +135,13 @@ def plot(
 
 def _entry(figure: Figure, out: Path, to: Path) -> dict[str, Any]:
     picture = to / f"{figure.id}.png"
+    states = [data.state(out) for data in figure.data]  # once: thousands of runs may be behind it
     return {
         "id": figure.id, "aliases": list(figure.aliases), "label": figure.label, "kind": figure.kind,
-        "title": figure.title, "sentence": figure.sentence, "state": figure.state(out), "command": figure.command,
+        "title": figure.title, "sentence": figure.sentence, "state": worst(states), "command": figure.command,
         "data": [
-            {"name": d.name, "state": d.state(out), "command": d.command, "commands": list(d.commands())}
-            for d in figure.data
+            {"name": d.name, "state": state, "command": d.command, "commands": list(d.commands())}
+            for d, state in zip(figure.data, states, strict=True)
         ],
         "picture": str(picture) if picture.is_file() else None,
     }  # fmt: skip

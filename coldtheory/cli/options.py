@@ -12,6 +12,7 @@ import typer
 from ..ground import command_line
 from ..ground.errors import ColdError
 from ..ground.limits import demand_memory
+from ..ground.reading import read_bytes
 from ..paper import TOY
 from ..sources import Source, load_source
 from ..tasks import REGIMES
@@ -147,13 +148,7 @@ def parse_schedule(text: str | None) -> str | None:
     """The text of --V-schedule; of a file its factors, so that the name of the file does not matter."""
     if text is None or ":" in text:
         return text
-    try:
-        factors = Path(text).read_text().replace(",", " ").split()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not a text"
-        raise ColdError(
-            f"cannot read --V-schedule {text}: {reason}; give power:P, geometric:R or a file of factors"
-        ) from None
+    factors = read_bytes(Path(text)).decode("utf-8", errors="replace").replace(",", " ").split()
     return f"list:{','.join(factors)}"
 
 

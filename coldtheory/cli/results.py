@@ -1,22 +1,30 @@
-"""`coldtheory results ls|rm`: the folder of stored rows."""
+"""`coldtheory results ls|keys|export|rm`: the folder of stored rows."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+from collections.abc import Iterator
+from contextlib import nullcontext
+from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from ..ground.errors import ColdError, unknown_name
+from ..ground.files import replacing
 from ..ground.terminal import plain_table
 from ..rows import CONFIG_KEYS, MEASURED_KEYS
-from ..store import read_rows, row_files
+from ..store import OLD_FORMAT, Row, StoredRows, remove_rows, row_files
 from .options import JsonOption, OutOption
 
-app = typer.Typer(help="List, explain or remove stored results.", no_args_is_help=True)
+_FORMATS = ("csv", "json", "parquet")
+_ROWS_AT_ONCE = 10_000  # of a Parquet file's groups
+app = typer.Typer(help="List, explain, export or remove stored results.", no_args_is_help=True)
 
 
 @app.command("ls")
@@ -55,6 +63,37 @@ def list_keys(as_json: JsonOption = False) -> None:
     Console().print(table)
 
 
+@app.command("export")
+def export_results(
+    name: Annotated[str, typer.Argument(help="A name as 'results ls' prints it.")],
+    form: Annotated[str, typer.Option("--format", help=f"{', '.join(_FORMATS)}.")] = "csv",
+    file: Annotated[
+        Path | None, typer.Option("--file", help="The file to write; - for the output. Default: NAME.FORMAT here.")
+    ] = None,
+    out: OutOption = Path("results"),
+) -> None:
+    """Write the rows of a result for other programs.
+
+    CSV and Parquet have a column per key of a row (the source of the tasks is JSON) and each row's commit and time.
+    JSON is the format that earlier versions store: in a results folder it is read again.
+
+    Example: [bold]coldtheory results export high-d901998e --format csv[/]
+    """
+    if form not in _FORMATS:
+        raise unknown_name("format", form, _FORMATS)
+    path = _known(out, [name])[name]
+    target = Path(f"{name}.{form}") if file is None else file
+    shown = str(target) == "-"
+    if shown and form == "parquet":
+        raise ColdError("parquet is no text; give --file a name")
+    output = nullcontext(typer.get_binary_stream("stdout")) if shown else replacing(target)
+    with StoredRows(path) as stored, stored.unchanged(), output as to:
+        _WRITERS[form](stored, to)
+        count = len(stored)
+    if not shown:
+        Console().print(f"wrote {count} rows to {escape(str(target))}")
+
+
 @app.command("rm")
 def remove_results(
     names: Annotated[list[str] | None, typer.Argument(help="Names as 'results ls' prints them.")] = None,
@@ -65,35 +104,96 @@ def remove_results(
 
     Example: [bold]coldtheory results rm high-d901998e[/]
     """
-    known = {path.stem: path for path in row_files(out)}
     if not names and not everything:
         raise ColdError("name the results to remove, or give --all")
-    for name in known if everything else names or ():
+    for name, path in _known(out, None if everything else names).items():
+        try:
+            remove_rows(path)
+        except OSError as error:
+            raise ColdError(f"cannot remove {path}: {error.strerror or error}") from None
+        Console().print(f"removed {name}")
+
+
+def _known(out: Path, names: list[str] | None) -> dict[str, Path]:
+    """The row files of these names, or all of the folder."""
+    known = {path.stem: path for path in row_files(out)}
+    for name in names or ():
         if name not in known:
             raise unknown_name("result", name, known) if known else ColdError(f"no results in {out}")
-    for name in list(known) if everything else names or ():
-        try:
-            known[name].unlink()
-            known[name].with_suffix(".lock").unlink(missing_ok=True)
-        except OSError as error:
-            raise ColdError(f"cannot remove {known[name]}: {error.strerror or error}") from None
-        Console().print(f"removed {name}")
+    return known if names is None else {name: known[name] for name in names}
 
 
 def _entry(path: Path) -> dict[str, Any]:
     size = round(path.stat().st_size / 1024)
     try:
-        content = read_rows(path)
+        with StoredRows(path) as stored:
+            found = stored.summary()
     except ColdError:
         return {"name": path.stem, "rows": "damaged", "seeds": "", "V": "", "KiB": size, "commit": "", "made": ""}
-    rows, origin = content["rows"], content["provenance"][-1]
-    V = sorted({row["V"] for row in rows})
+    low, high = found.V if found.rows else (0.0, 0.0)
+    origin = found.origin or {"commit": None, "time": ""}
     return {
         "name": path.stem,
-        "rows": len(rows),
-        "seeds": len({row["seed"] for row in rows}),
-        "V": f"{V[0]:g}..{V[-1]:g}" if len(V) > 1 else f"{V[0]:g}",
+        "rows": found.rows,
+        "seeds": found.seeds,
+        "V": "" if not found.rows else f"{low:g}" if low == high else f"{low:g}..{high:g}",
         "KiB": size,
         "commit": (origin["commit"] or "")[:10],
         "made": origin["time"].replace("+00:00", ""),
     }
+
+
+# ------------------------------------------------------------------------------------------------ export
+
+
+def _write_json(stored: StoredRows, to: IO[bytes]) -> None:
+    head = json.dumps({"format": OLD_FORMAT, "source": stored.source, "provenance": stored.origins})
+    to.write(f'{head[:-1]}, "rows": ['.encode())
+    for number, row in enumerate(stored.rows()):
+        to.write(f"{',' if number else ''}\n{json.dumps(row)}".encode())
+    to.write(b"\n]}\n")
+
+
+def _write_csv(stored: StoredRows, to: IO[bytes]) -> None:
+    text = io.TextIOWrapper(to, encoding="utf-8", newline="", write_through=True)
+    table = csv.DictWriter(text, list(_types(stored)), lineterminator="\n")
+    table.writeheader()
+    table.writerows(_flat(stored))
+    text.detach()
+
+
+def _write_parquet(stored: StoredRows, to: IO[bytes]) -> None:
+    try:
+        import pyarrow as pa  # noqa: PLC0415  (an extra)
+        from pyarrow.parquet import ParquetWriter  # noqa: PLC0415
+    except ImportError:
+        raise ColdError("--format parquet needs pyarrow: pip install 'cold-continual[parquet]'") from None
+    kinds = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+    columns = {name: max(types, key=list(kinds).index, default=float) for name, types in _types(stored).items()}
+    schema = pa.schema([(name, kinds[kind]) for name, kind in columns.items()])
+    rows = ({name: None if row.get(name) is None else kind(row[name]) for name, kind in columns.items()}
+            for row in _flat(stored))  # fmt: skip
+    with ParquetWriter(to, schema) as table:
+        while some := list(islice(rows, _ROWS_AT_ONCE)):
+            table.write_table(pa.Table.from_pylist(some, schema=schema))
+
+
+def _types(stored: StoredRows) -> dict[str, set[type]]:
+    """The columns of all rows, with the types of their values."""
+    types: dict[str, set[type]] = {}
+    for row in _flat(stored):
+        for name, value in row.items():
+            types.setdefault(name, set()).update(() if value is None else (type(value),))
+    return types
+
+
+def _flat(stored: StoredRows) -> Iterator[Row]:
+    """Rows without structure: the source as JSON, the origin by its commit and time."""
+    origins = stored.origins
+    for row in stored.rows():
+        origin = origins[row.pop("provenance")]
+        flat = {name: json.dumps(value) if isinstance(value, dict) else value for name, value in row.items()}
+        yield {**flat, "commit": origin["commit"], "time": origin["time"]}
+
+
+_WRITERS = {"json": _write_json, "csv": _write_csv, "parquet": _write_parquet}

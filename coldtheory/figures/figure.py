@@ -9,9 +9,8 @@ from __future__ import annotations
 import importlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -20,8 +19,8 @@ from ..ground.errors import ColdError
 from ..ground.files import config_key, write_atomically
 from ..ground.provenance import provenance
 from ..ground.reading import read_bytes, read_json
-from ..store import read_rows
-from ..sweep import ROW_SCHEMA, SweepCell, run_cells  # tables come from the same simulator as rows, and age with them
+from ..store import ROW_SCHEMA, Row, StoredRows  # tables come from the same simulator as rows, and age with them
+from ..sweep import SweepCell, cell_keys, run_cells, stems_of
 from ..vocabulary import OLD_COLUMNS, with_present_names
 from .table import Table, Tell, digest
 
@@ -83,9 +82,7 @@ class Figure:
         return f"coldtheory plot {self.id}" if self.kind == "theory" else self.data[0].command
 
     def state(self, folder: Path) -> State:
-        """The worst of its data's states."""
-        states = {data.state(folder) for data in self.data}
-        return "missing" if "missing" in states else "stale" if "stale" in states else "present"
+        return worst(data.state(folder) for data in self.data)
 
     def load(self, folder: Path) -> dict[str, Stored]:
         return {data.name: data.load(folder) for data in self.data}
@@ -97,6 +94,12 @@ class Figure:
             drawn: Picture = _named(self.draw)(tables)
             style.settle(drawn)
         return drawn
+
+
+def worst(states: Iterable[State]) -> State:
+    """The state of a figure whose data have these."""
+    found = set(states)
+    return "missing" if "missing" in found else "stale" if "stale" in found else "present"
 
 
 @dataclass(frozen=True)
@@ -123,50 +126,53 @@ class SweepData:
     @property
     def config(self) -> dict[str, Any]:
         """The sweep in few words; the key stands for all of its cells."""
-        sources = {cell.source.stem: cell.source.config for cell in self.cells}
+        stems = stems_of(self.cells)
+        sources = {stems[id(cell.source)]: cell.source for cell in self.cells}
         numbers = [vars(cell.numbers) for cell in self.cells]
         swept = {name: list(dict.fromkeys(n[name] for n in numbers)) for name in ("V", "eta", "delta", "steps")}
         schemes = list(dict.fromkeys(cell.scheme for cell in self.cells))
         seeds = sorted({cell.seed for cell in self.cells})
         return {
-            "sources": list(sources.values()), "seeds": seeds, **swept,
+            "sources": [source.config for source in sources.values()], "seeds": seeds, **swept,
             "schemes": [scheme.config for scheme in schemes], "columns": list(self.columns), "version": self.version,
         }  # fmt: skip
 
     @property
     def key(self) -> str:
-        return config_key({**self.config, "cells": [cell.key for cell in self.cells]})
+        return config_key({**self.config, "cells": cell_keys(self.cells)})
 
     def state(self, folder: Path) -> State:
-        wanted = {cell.key for cell in self.cells}
-        other_schema = False
-        for path in self._paths(folder):
-            if not path.is_file():
-                continue
+        missing = other_schema = False
+        for path, keys in self._keys(folder).items():
             try:
-                rows = _rows_of(path)["rows"]
+                with StoredRows(path) as stored:
+                    if stored.having(keys) != keys:
+                        missing = True
+                        other_schema |= stored.has_another_schema()
             except ColdError:
                 return "stale"
-            other_schema |= any(row.get("schema") != self.cells[0].config["schema"] for row in rows)
-            wanted -= {row["key"] for row in rows}
-        if not wanted:
-            return "present"
-        return "stale" if other_schema else "missing"
+        return "present" if not missing else "stale" if other_schema else "missing"
 
     def load(self, folder: Path) -> Stored:
-        for path in self._paths(folder):
-            if path.is_file():
-                _rows_of(path)  # a damaged file says itself what is wrong and what to do
-        _demand(self, folder, f"its rows have another schema than {self.cells[0].config['schema']}")
-        contents = [_rows_of(path) for path in self._paths(folder)]
-        rows = {row["key"]: (row, content["provenance"]) for content in contents for row in content["rows"]}
-        used = [rows[cell.key] for cell in self.cells]
-        origin = [origins[row["provenance"]] for row, origins in used]
+        found: dict[str, tuple[Row, Mapping[str, Any]]] = {}
+        for path, keys in self._keys(folder).items():
+            with StoredRows(path) as stored:  # a damaged file says itself what is wrong and what to do
+                rows = list(stored.rows(keys))
+                origins = stored.origins
+                found |= {row["key"]: (row, origins[row["provenance"]]) for row in rows}
+        _demand(self, folder, f"its rows have another schema than {ROW_SCHEMA}")
+        used = [found[key] for key in cell_keys(self.cells)]
         table = Table.of({name: row[name] for name in self.columns} for row, _ in used)
-        return Stored(table, self.config, self.key, list({json.dumps(one): one for one in origin}.values()))
+        origin = {json.dumps(one): one for _, one in used}
+        return Stored(table, self.config, self.key, list(origin.values()))
 
-    def _paths(self, folder: Path) -> list[Path]:
-        return [folder / f"{stem}.json" for stem in dict.fromkeys(cell.source.stem for cell in self.cells)]
+    def _keys(self, folder: Path) -> dict[Path, set[str]]:
+        """The keys of the cells, by row file."""
+        keys: dict[Path, set[str]] = {}
+        stems = stems_of(self.cells)
+        for key, cell in zip(cell_keys(self.cells), self.cells, strict=True):
+            keys.setdefault(folder / f"{stems[id(cell.source)]}.sqlite", set()).add(key)
+        return keys
 
     def commands(self) -> Iterator[str]:
         yield self.command
@@ -261,17 +267,6 @@ def _demand(data: Dataset, folder: Path, change: str) -> None:
 
 def _dotted(version: tuple[Any, ...]) -> str:
     return ".".join(str(part) for part in version)
-
-
-def _rows_of(path: Path) -> dict[str, Any]:
-    """A row file, read once as long as it does not change: several figures share it."""
-    stat = path.stat()
-    return _cached_rows(path, stat.st_mtime_ns, stat.st_size)
-
-
-@lru_cache(maxsize=64)
-def _cached_rows(path: Path, _mtime: int, _size: int) -> dict[str, Any]:
-    return read_rows(path)
 
 
 def _read_about(path: Path) -> dict[str, Any]:

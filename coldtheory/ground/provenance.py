@@ -25,11 +25,6 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def same_origin(left: dict[str, Any], right: dict[str, Any]) -> bool:
-    """Whether two provenances differ in nothing but the time."""
-    return {**left, "time": None} == {**right, "time": None}
-
-
 @lru_cache(maxsize=1)
 def _code() -> dict[str, Any]:
     """The commit of the checkout that this very file belongs to, and whether the code there has local changes."""

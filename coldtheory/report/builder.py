@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -17,7 +17,7 @@ from ..bounds import STATEMENTS
 from ..controllers import CONTROLLERS
 from ..ground.errors import ColdError
 from ..ground.provenance import provenance
-from ..store import read_rows, row_files
+from ..store import StoredRows, row_files
 from . import claims as c
 from .gallery import figure_cards
 from .outcomes import Outcomes
@@ -166,12 +166,13 @@ def _results(folder: Path) -> str:
     lines = []
     for path in row_files(folder):
         try:
-            rows = read_rows(path)["rows"]
+            with StoredRows(path) as stored:
+                number, values = len(stored), _values(stored.rows())
         except ColdError:
             continue  # another kind of file, or a damaged one; 'coldtheory results ls' tells
-        cells = "".join(f"<td>{escape(_span(rows, key))}</td>" for key in _RESULT_KEYS)
-        seeds = len({row.get("seed") for row in rows})
-        lines.append(f'<tr><th scope="row">{escape(path.stem)}</th>{cells}<td>{seeds}</td><td>{len(rows)}</td></tr>')
+        cells = "".join(f"<td>{escape(_span(values[key]))}</td>" for key in _RESULT_KEYS)
+        seeds = len(values["seed"])
+        lines.append(f'<tr><th scope="row">{escape(path.stem)}</th>{cells}<td>{seeds}</td><td>{number}</td></tr>')
     if not lines:
         name = f"<code>{escape(folder.name)}/</code>"
         return f"<p>No stored results in {name}; <code>coldtheory sweep-V</code> makes some.</p>"
@@ -182,9 +183,18 @@ def _results(folder: Path) -> str:
     )
 
 
-def _span(rows: Sequence[dict[str, Any]], key: str) -> str:
+def _values(rows: Iterable[dict[str, Any]]) -> dict[str, set[Any]]:
+    """The values that occur in the rows, by key."""
+    values: dict[str, set[Any]] = {key: set() for key in (*_RESULT_KEYS, "seed")}
+    for row in rows:
+        for key, seen in values.items():
+            if not isinstance(value := row.get(key), dict):
+                seen.add(value)
+    return values
+
+
+def _span(values: set[Any]) -> str:
     """One value, a range of numbers, or a list of words."""
-    values = {row.get(key) for row in rows}
     numbers = sorted(value for value in values if isinstance(value, int | float))
     words = sorted(str(value) for value in values if value is not None and not isinstance(value, int | float))
     span = [f"{numbers[0]:g} … {numbers[-1]:g}" if len(numbers) > 1 else f"{numbers[0]:g}"] if numbers else []

@@ -22,7 +22,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -32,7 +31,6 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 NAME = "second"
 _aten = torch.ops.aten
-_PACKAGE = str(Path(__file__).parents[2] / "cold") + "/"
 _CPU = torch.device("cpu")
 
 #: The size of their result, or what they return to Python, depends on numbers of the device.
@@ -46,7 +44,7 @@ _MASKS = (torch.bool, torch.uint8)
 
 @dataclass(frozen=True)
 class Event:
-    """kind: copy, wait or mix; the operation; the line of the package, or "backward" inside a backward pass."""
+    """kind: copy, wait or mix; the operation; the line of the package `cold` that caused it ("module:line")."""
 
     kind: str
     operation: str
@@ -132,47 +130,65 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     inner_args, inner_kwargs = tree_map(lambda x: x.held if isinstance(x, OnDevice) else x, (args, kwargs))
     if named is not None:
         inner_kwargs["device"] = _CPU
-    inner_kwargs.pop("non_blocking", None) if name == "_to_copy" else None
     result = func(*inner_args, **inner_kwargs)
-    if name == "_to_copy" and any(result is x for x in inner_args):
-        result = result.clone()
-    written = [i for i, a in enumerate(func._schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
-    if written and func._schema.returns:
-        if "out" in kwargs:
-            return kwargs["out"]
-        return args[written[0]]
-    if written:
+    if name == "_to_copy" and any(result is given for given in inner_args):
+        result = result.clone()  # to the CPU's kernel it is a copy to where it is already
+    returns = func._schema.returns
+    if not returns:
         return None
-    return tree_map(lambda x: OnDevice(x) if isinstance(x, Tensor) and goes_to_device else x, result)
+    values = result if len(returns) > 1 else [result]
+    made = [
+        _returned(func._schema, returned, args, kwargs, _wrapped(value, goes_to_device))
+        for returned, value in zip(returns, values, strict=True)
+    ]
+    return tuple(made) if len(returns) > 1 else made[0]
+
+
+def _returned(schema: Any, returned: Any, args: Any, kwargs: dict[str, Any], value: Any) -> Any:
+    """The value, or the argument that an in-place operation returns."""
+    if returned.alias_info is None or not returned.alias_info.is_write:
+        return value
+    for place, argument in enumerate(schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.before_set == returned.alias_info.before_set:
+            return args[place] if place < len(args) else kwargs[argument.name]
+    raise AssertionError(f"{schema} returns what it does not take")
+
+
+def _wrapped(value: Any, on_device: bool) -> Any:
+    return tree_map(lambda x: OnDevice(x) if isinstance(x, Tensor) and on_device else x, value)
 
 
 def _note_events(name: str, args: Any, tensors: list[Tensor], here: bool, goes_to_device: bool) -> None:
     if name == "_to_copy":
-        if here != goes_to_device:
-            _note("copy" if goes_to_device else "wait", name)
+        _note_copy(name, here, goes_to_device)
     elif name in ("copy_", "_copy_from"):
-        ours = [isinstance(tensor, OnDevice) for tensor in tensors]
-        target, source = ours if name == "copy_" else ours[::-1]
-        if target != source:
-            _note("copy" if target else "wait", name)
-    elif name in _INDEXING and here:
-        indices = [index for index in args[1] if index is not None]
-        if isinstance(args[0], OnDevice):
-            for index in indices:
-                if not isinstance(index, OnDevice):
-                    _note("copy", name)
-            filled = name.startswith("index_put") and args[2].numel() == 1
-            if any(index.dtype in _MASKS for index in indices) and not filled:
-                _note("wait", name)
-            if name != "index" and len(args) > 2 and not isinstance(args[2], OnDevice):
-                _note("copy", name)
-        else:
-            _mixed(name)
+        first, second = (isinstance(tensor, OnDevice) for tensor in tensors)
+        _note_copy(name, *((second, first) if name == "copy_" else (first, second)))
+    elif name in _INDEXING and isinstance(args[0], OnDevice):
+        _note_indexing(name, args)
     elif here:
         if name in _WAITING:
             _note("wait", name)
         if any(tensor.dim() and not isinstance(tensor, OnDevice) for tensor in tensors):
             _mixed(name)
+
+
+def _note_copy(name: str, from_device: bool, to_device: bool) -> None:
+    if from_device != to_device:
+        _note("copy" if to_device else "wait", name)
+
+
+def _note_indexing(name: str, args: Any) -> None:
+    """What is indexed is on the device; torch moves indices and a single value there by itself."""
+    indices, values = [index for index in args[1] if index is not None], args[2:3] if "put" in name else ()
+    for given in (*indices, *values):
+        if not isinstance(given, OnDevice):
+            if given.dim() and all(given is not index for index in indices):
+                _mixed(name)
+            _note("copy", name)
+    fills = any(value.numel() == 1 for value in values)  # a mask and one value: no positions are needed
+    if not fills and any(index.dtype in _MASKS for index in indices):
+        _note("wait", name)
 
 
 def _mixed(name: str) -> None:
@@ -182,7 +198,7 @@ def _mixed(name: str) -> None:
 
 def _note(kind: str, operation: str) -> None:
     frame: Any = sys._getframe(1)
-    while frame is not None and not frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and not frame.f_globals["__name__"].startswith("cold."):
         frame = frame.f_back
-    where = "backward" if frame is None else f"{frame.f_code.co_filename.removeprefix(_PACKAGE)}:{frame.f_lineno}"
+    where = "elsewhere" if frame is None else f"{frame.f_globals['__name__']}:{frame.f_lineno}"
     _events.append(Event(kind, operation, where))

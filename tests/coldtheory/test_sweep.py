@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,10 +17,10 @@ import coldtheory.sweep as sweep_module
 from coldtheory import ColdError, simulate
 from coldtheory.cli.options import parse_grid
 from coldtheory.ground.files import config_key
-from coldtheory.rows import CONFIG_KEYS, MEASURED_KEYS, loglog_slope, mean_over_seeds, smallest_at
+from coldtheory.rows import CONFIG_KEYS, MEASURED_KEYS, axis_value, loglog_slope, mean_over_seeds, smallest_at
 from coldtheory.sources import Source, load_source
-from coldtheory.store import RowFile, read_rows, row_files
-from coldtheory.sweep import Numbers, Scheme, grid, run_cells
+from coldtheory.store import RowFile, StoredRows, read_rows, row_files
+from coldtheory.sweep import Numbers, Scheme, cell_keys, grid, run_cells
 
 SMALL = Source("high", {"T": 20, "d": 4})
 V = [10.0, 50.0, 200.0]
@@ -47,11 +50,82 @@ def test_rows_hold_what_the_simulator_says(tmp_path):
         assert row["Delta_bar"] == pytest.approx(run.Delta_bar, rel=1e-12)
 
 
+OLD_KEYS = ["a716d0c8965a30b6", "fcbe79d586de0613", "fb2a0c7b107a3580"]  # as the first versions made them
+
+
+@pytest.mark.kernels
+def test_settings_that_came_later_do_not_change_the_keys_of_old_rows():
+    plain = grid(SMALL, "V", [10.0, 200.0], 1)
+    scheme = Scheme(reference="best", weights="sum", window=3, noise=0.5)
+    other = grid(Source("conflict", {"T": 9}), "delta", [0.1], 1, numbers=Numbers(eta="auto"), scheme=scheme)
+    assert [cell.key for cell in (*plain, *other)] == OLD_KEYS
+    spelt = grid(
+        SMALL, "V", [10.0, 200.0], 1, scheme=Scheme(controller="queue"), numbers=Numbers(eta_factor=None)
+    )  # fmt: skip
+    assert [cell.key for cell in spelt] == OLD_KEYS[:2]
+    auto = [grid(SMALL, "V", [10.0], 1, numbers=Numbers(eta="auto", eta_factor=c))[0].key for c in (None, 0.5, 0.9)]
+    assert auto[0] == auto[1] != auto[2]
+    schemes = [Scheme(reference="stored"), Scheme(controller="leaky"), Scheme(controller="leaky:a=0.02"),
+               Scheme(V_schedule="power:0.5"), Scheme(V_schedule="power:0.25"), Scheme()]  # fmt: skip
+    assert len({grid(SMALL, "V", [10.0], 1, scheme=scheme)[0].key for scheme in schemes}) == len(schemes)
+    assert Scheme(controller="leaky:a=.010") == Scheme(controller="leaky")
+    assert Scheme(V_schedule="power:.50") == Scheme(V_schedule="power:0.5")
+
+
+def test_rows_stored_before_forgetting_was_measured_are_still_used(tmp_path, monkeypatch):
+    cells = grid(SMALL, "V", V, 1)
+    run_cells(cells, tmp_path, engine="serial")
+    path = row_files(tmp_path)[0]
+    later = ("avg_forgetting", "max_forgetting", "eta_factor", "controller", "V_schedule")
+    content = read_rows(path)
+    rows = [{name: value for name, value in row.items() if name not in later} for row in content["rows"]]
+    path.unlink()
+    path.with_suffix(".json").write_text(json.dumps({**content, "rows": rows}))
+    monkeypatch.setattr(sweep_module, "_run_job", None)  # nothing may be simulated
+    found = run_cells(cells, tmp_path, engine="serial")
+    assert len(found) == len(V)
+    assert mean_over_seeds(found, "avg_forgetting").n == 0
+    assert loglog_slope(found, "V", "avg_forgetting") is None
+    assert loglog_slope(found, "V", "avg_grad_sq_before") is not None
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize(("axis", "values", "scheme", "numbers"), [
+    ("controller.a", [0.01, 0.5], Scheme(reference="stored", controller="leaky"), Numbers(V=2.0, eta="auto")),
+    ("controller.kappa_p", [0.1, 3.0], Scheme(controller="nupi:nu=0.5"), Numbers(V=2.0, eta="auto", eta_factor=0.1)),
+    ("eta_factor", [0.25, 0.5, 1.0], Scheme(V_schedule="power:0.33"), Numbers(V=2.0, eta="auto")),
+    ("V", [1.0, 2.0], Scheme(controller="yu-neely", V_schedule="list:" + ",".join(["2"] * 20)), Numbers(eta="auto")),
+])  # fmt: skip
+def test_sweeps_over_controllers_factors_and_schedules(axis, values, scheme, numbers, tmp_path):
+    rows = run_cells(grid(SMALL, axis, values, 2, numbers=numbers, scheme=scheme), tmp_path, engine="serial")
+    assert [axis_value(row, axis) for row in rows] == [value for value in values for _ in range(2)]
+    for row in rows:
+        run = simulate(
+            SMALL.tasks([row["seed"]])[0], V=row["V"], eta=row["eta"], eta_factor=row["eta_factor"],
+            reference=row["reference"], controller=row["controller"], V_schedule=row["V_schedule"],
+        )  # fmt: skip
+        for name in ("avg_forgetting", "max_forgetting", "avg_Qbar", "avg_grad_sq_before"):
+            assert row[name] == pytest.approx(float(getattr(run, name)), rel=1e-9, abs=1e-15)
+    assert len({row["avg_Qbar"] for row in rows}) == len(rows)
+
+
+def test_bad_axes_of_controllers():
+    for axis, scheme, message in (
+        ("controller.b", Scheme(controller="leaky"), "known: a"),
+        ("controller.a", Scheme(), "known: none"),
+        ("controllers", Scheme(), "unknown axis"),
+        ("V", Scheme(V_schedule="list:1,2"), "one factor per task"),
+    ):
+        with pytest.raises(ColdError, match=message):
+            grid(SMALL, axis, [0.5], 1, scheme=scheme)
+
+
 def test_every_key_of_a_row_is_documented(tmp_path):
     (row,) = run_cells(grid(SMALL, "V", [5.0], 1), tmp_path, engine="serial")
     assert set(row) == {*CONFIG_KEYS, *MEASURED_KEYS, "schema", "provenance"}
     content = read_rows(row_files(tmp_path)[0])
-    assert set(content) == {"format", "source", "provenance", "rows"}
+    assert content["rows"] == [row]
+    assert content["source"] == SMALL.config
     assert {"commit", "packages", "python", "time"} <= set(content["provenance"][0])
 
 
@@ -124,44 +198,94 @@ def test_a_killed_sweep_leaves_a_readable_file(tmp_path):
     assert len(rows) == 40
 
 
-def test_two_programs_do_not_write_one_file(tmp_path):
-    path = tmp_path / f"{SMALL.stem}.json"
-    with RowFile(path, SMALL.config), pytest.raises(ColdError, match="another program"):
-        run_cells(grid(SMALL, "V", V, 1), tmp_path, engine="serial")
+_KILL_A_WORKER = """
+import os, signal, sys
+from pathlib import Path
+
+def workers():
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            words = (entry / "cmdline").read_bytes()
+        except (OSError, IndexError):
+            continue
+        if parent == os.getpid() and b"popen_loky" in words:
+            yield int(entry.name)
+
+class Bar:
+    killed = 0
+    def __init__(self, text): pass
+    def __enter__(self): return self.tell
+    def __exit__(self, *_): assert Bar.killed == 1, "no worker was killed"
+    def tell(self, done, total):
+        if 0 < done < total and not Bar.killed:
+            os.kill(next(workers()), signal.SIGKILL)
+            Bar.killed = 1
+"""
 
 
-@pytest.mark.parametrize("damage", ["", "{", '{"format": "other/9", "rows": []}', '{"format": "coldtheory-rows/1"}'])
-def test_a_damaged_file_is_named_and_kept(damage, tmp_path):
-    path = tmp_path / f"{SMALL.stem}.json"
-    path.write_text(damage)
-    with pytest.raises(ColdError, match=rf"{SMALL.stem}.json .*results rm"):
-        run_cells(grid(SMALL, "V", V, 1), tmp_path, engine="serial")
-    assert path.read_text() == damage
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to find the workers")
+def test_a_sweep_whose_worker_is_killed_goes_on(tmp_path):
+    """The system kills a worker (out of memory, for instance): exit code 0 and the rows of a sweep in one process."""
+    words = ["sweep-V", "--regime", "low", "--V", "10,100", "--T", "40", "--d", "2", "--seeds", "60", "--json"]
+    program = _KILL_A_WORKER + (
+        "import coldtheory.cli.sweeps; coldtheory.cli.sweeps.Bar = Bar\nfrom coldtheory.cli import main; main()\n"
+    )
+    command = [sys.executable, "-c", program, *words, "--jobs", "2"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    source = Source("low", {"T": 40, "d": 2})
+    serial = run_cells(grid(source, "V", [10.0, 100.0], 60), tmp_path / "serial", engine="serial")
+    assert without_origin(json.loads(done.stdout)) == without_origin(serial)
+    assert os.listdir(tmp_path / "results") == [f"{source.stem}.sqlite"]
 
 
-def test_a_truncated_file_is_named_and_kept(tmp_path):
-    run_cells(grid(SMALL, "V", V, 2), tmp_path, engine="serial")
-    (path,) = row_files(tmp_path)
-    half = path.read_text()[: path.stat().st_size // 2]
-    path.write_text(half)
-    with pytest.raises(ColdError, match="damaged"):
-        run_cells(grid(SMALL, "V", V, 2), tmp_path, engine="serial")
-    assert path.read_text() == half
+def test_a_job_that_kills_its_worker_twice_is_named_when_all_else_is_stored(tmp_path):
+    program = (
+        "import os, signal\n"
+        "import coldtheory.sweep as s\n"
+        "real = s._run_job\n"
+        "def deadly(job):\n"
+        "    if 12 in job.seeds: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return real(job)\n"
+        "s._run_job = deadly\n"
+        "from coldtheory.cli import main; main()\n"
+    )
+    words = ["sweep-V", "--regime", "low", "--V", "10,100", "--T", "10", "--d", "2", "--seeds", "30", "--jobs", "2"]
+    command = [sys.executable, "-c", program, *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "lost twice" in done.stderr
+    assert f"10 runs of {Source('low', {'T': 10, 'd': 2}).stem} (seeds 10 to 14, V from 10)" in " ".join(
+        done.stderr.split()
+    )
+    assert "Traceback" not in done.stderr
+    with StoredRows(row_files(tmp_path / "results")[0]) as stored:
+        assert {row["seed"] for row in stored.rows()} == {*range(30)} - {*range(10, 15)}
+        assert len(stored) == 50
 
 
-def test_a_full_disk_keeps_what_was_there(tmp_path, monkeypatch):
-    run_cells(grid(SMALL, "V", V, 1), tmp_path, engine="serial")
-    (path,) = row_files(tmp_path)
-    before = path.read_text()
+def test_a_folder_that_is_removed_meanwhile_is_one_line(tmp_path, monkeypatch):
+    real, count = sweep_module._run_job, iter(range(100))
 
-    def full(_):
-        raise OSError(28, "No space left on device")
+    def removing(job):
+        if next(count) == 2:
+            shutil.rmtree(tmp_path / "out")
+        return real(job)
 
-    monkeypatch.setattr("coldtheory.ground.files.os.fsync", full)
-    with pytest.raises(ColdError, match="No space left"):
-        run_cells(grid(SMALL, "V", V, 2), tmp_path, engine="serial")
-    assert path.read_text() == before
-    assert [entry.name for entry in tmp_path.iterdir() if entry.suffix not in (".json", ".lock")] == []
+    monkeypatch.setattr(sweep_module, "_run_job", removing)
+    monkeypatch.setitem(RowFile.__init__.__kwdefaults__, "save_every", 0.0)
+    with pytest.raises(ColdError, match=r"\.sqlite was removed while it was being written; run the command again"):
+        run_cells(grid(SMALL, "V", V, 20), tmp_path / "out", engine="serial")
+
+
+def test_keys_of_many_cells_are_the_keys_of_each():
+    cells = [
+        *grid(SMALL, "V", V, 3),
+        *grid(SMALL, "delta", [0.0, 1e-3], 2, scheme=Scheme("best", window=3, noise=0.5), numbers=Numbers(eta="auto")),
+        *grid(Source("low", {"T": 12, "d": 3, "n": 8}), "memory", [1, 4], 2),
+    ]
+    assert cell_keys(cells) == [cell.key for cell in cells]
 
 
 def test_diverged_cells_are_rows_too(tmp_path):

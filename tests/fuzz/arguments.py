@@ -28,23 +28,64 @@ from tests.fuzz.values import OBJECTS
 
 X, Y = torch.arange(24.0).reshape(8, 3), torch.arange(8) % 2
 TENSORS: list[Any] = [
-    torch.tensor([]), torch.tensor(1), torch.tensor([[1.0, float("nan")]]), torch.zeros(2, 3), torch.zeros(8, dtype=torch.bool),
-    torch.full((8,), -100), torch.full((8,), 10**12), torch.zeros(8, 3, dtype=torch.complex64), torch.zeros(0, 3),
-    torch.ones(8, requires_grad=True), torch.zeros(8), torch.full((8,), 7),
-]  # fmt: skip
+    torch.tensor([]),
+    torch.tensor(1),
+    torch.tensor([[1.0, float("nan")]]),
+    torch.zeros(2, 3),
+    torch.zeros(8, dtype=torch.bool),
+    torch.full((8,), -100),
+    torch.full((8,), 10**12),
+    torch.zeros(8, 3, dtype=torch.complex64),
+    torch.zeros(0, 3),
+    torch.ones(8, requires_grad=True),
+    torch.zeros(8),
+    torch.full((8,), 7),
+]
 #: Under which other name a message may speak of an argument.
 ALSO = {
-    "tasks": ("optima", "M =", "task", "models"), "optima": ("tasks",), "hessians": ("Hessians",), "memory_hessians": ("Hessians",),
-    "memory_optima": ("memory optima",), "n": ("points",), "m": ("memory",), "numbers": ("V",), "size": ("M =", "memory"),
-    "regime": ("regime",), "id": ("statement",), "queue_update": ("queue-update",), "policy": ("memory-policy", "memory"),
-    "data_options": ("option",), "options": ("option",), "x": ("sample", "y"), "y": ("label", "sample", "x"), "values": ("V", "grid"),
-    "evaluate_on": ("evaluate on", "validation"), "memory_batch": ("memory batch",), "memory_policy": ("memory-policy",),
-    "given": ("task", "label", "sample", "class"), "phi": ("stream",), "phi_hat": ("stream", "phi"), "t": ("task",), "name": ("benchmark", "model"),
-    "statement": ("statement", "form"), "order": ("order",), "raw": ("sample", "x", "y"), "w0": ("w0",), "scheme": ("reference",),
-    "delta_prime": ("delta'",), "text": ("regime", "no file", "source"),
-    "classes": ("images",), "train_per_class": ("images",), "test_per_class": ("images",), "shape": ("images",),
-    "seeds": ("seeds",), "config": ("config",), "dataset": ("benchmark",), "method": ("method",), "wanted": ("seeds",),
-}  # fmt: skip
+    "tasks": ("optima", "M =", "task", "models"),
+    "optima": ("tasks",),
+    "hessians": ("Hessians",),
+    "memory_hessians": ("Hessians",),
+    "memory_optima": ("memory optima",),
+    "n": ("points",),
+    "m": ("memory",),
+    "numbers": ("V",),
+    "size": ("M =", "memory"),
+    "regime": ("regime",),
+    "id": ("statement",),
+    "queue_update": ("queue-update",),
+    "policy": ("memory-policy", "memory"),
+    "data_options": ("option",),
+    "options": ("option",),
+    "x": ("sample", "y"),
+    "y": ("label", "sample", "x"),
+    "values": ("V", "grid"),
+    "evaluate_on": ("evaluate on", "validation"),
+    "memory_batch": ("memory batch",),
+    "memory_policy": ("memory-policy",),
+    "given": ("task", "label", "sample", "class"),
+    "phi": ("stream",),
+    "phi_hat": ("stream", "phi"),
+    "t": ("task",),
+    "name": ("benchmark", "model"),
+    "statement": ("statement", "form"),
+    "order": ("order",),
+    "raw": ("sample", "x", "y"),
+    "w0": ("w0",),
+    "scheme": ("reference",),
+    "delta_prime": ("delta'",),
+    "text": ("regime", "no file", "source"),
+    "classes": ("images",),
+    "train_per_class": ("images",),
+    "test_per_class": ("images",),
+    "shape": ("images",),
+    "seeds": ("seeds",),
+    "config": ("config",),
+    "dataset": ("benchmark",),
+    "method": ("method",),
+    "wanted": ("seeds",),
+}
 
 
 @dataclass(frozen=True)
@@ -95,15 +136,42 @@ def functions() -> list[Function]:
     phi = ct.Quadratics.of(optima)
     ball = ct.Ball([0.0, 0.0], 5.0)
     source = sources.load_source("high").with_constants(T=4, d=2)
-    settings = {"V": 1.0, "eta": 0.1, "delta": 0.1, "steps": 2, "reference": "previous", "weights": "mean", "w0": None,
-                "solver": "gd", "window": None, "noise": 0.0, "noise_seed": 0, "ball": None}  # fmt: skip
+    settings = {
+        "V": 1.0,
+        "eta": 0.1,
+        "delta": 0.1,
+        "steps": 2,
+        "reference": "previous",
+        "weights": "mean",
+        "w0": None,
+        "solver": "gd",
+        "window": None,
+        "noise": 0.0,
+        "noise_seed": 0,
+        "ball": None,
+    }
     regime = {"seeds": 0, "T": 4, "d": 2, "c1": 0.1, "c2": 0.1, "n": None, "m": None, "spread": 0.3}
     config = RunConfig().as_dict()
     bench = from_tensors([(X, Y, X, Y)], scenario="domain")
-    own = TENSORS + [np.ones((8, 3)), [1, 2], "x"]
-    numbers = {"V": 1.0, "delta": 0.1, "tasks": 2, "memory": 4, "memory_batch": 1, "weights": "sum", "queue_update": "step",
-               "oracle": None, "replay": "per-task", "policy": "uniform", "idle": "auto", "reference_passes": 1,
-               "heads": None, "batch_size": 4, "seed": 0, "device": "cpu"}  # fmt: skip
+    own = [*TENSORS, np.ones((8, 3)), [1, 2], "x"]
+    numbers = {
+        "V": 1.0,
+        "delta": 0.1,
+        "tasks": 2,
+        "memory": 4,
+        "memory_batch": 1,
+        "weights": "sum",
+        "queue_update": "step",
+        "oracle": None,
+        "replay": "per-task",
+        "policy": "uniform",
+        "idle": "auto",
+        "reference_passes": 1,
+        "heads": None,
+        "batch_size": 4,
+        "seed": 0,
+        "device": "cpu",
+    }
     return [
         Function(ct.make_tasks, {"regime": "high", **regime}),
         Function(ct.make_tasks, {"regime": "conflict", "T": 4, "d": 2, "separation": 1.0, "block": 2, "seeds": 0}),
@@ -112,7 +180,7 @@ def functions() -> list[Function]:
         Function(ct.from_regression, {"X": np.ones((3, 4, 2)), "y": np.ones((3, 4)), "m": 2, "seed": 0}),
         Function(ct.Quadratics.of, {"optima": optima, "hessians": None, "offsets": None}),
         Function(ct.Ball, {"center": [0.0, 1.0], "radius": 1.0}),
-        Function(lambda points: ball.contains(points), {"points": [0.0, 1.0]}),
+        Function(ball.contains, {"points": [0.0, 1.0]}),
         Function(smallest_enclosing_ball, {"points": optima}),
         Function(ct.simulate, {"tasks": optima, **settings}),
         Function(lambda **given: ct.simulate(tasks, **{**settings, **given}), settings),
@@ -128,13 +196,19 @@ def functions() -> list[Function]:
         Function(ideal.ideal_point, {"phi": phi, "phi_hat": phi, "t": 2, "delta_prime": 9.0}),
         Function(ideal.ideal_points, {"tasks": tasks, "delta_prime": 9.0}),
         Function(ideal.smallest_feasible_delta, {"phi_hat": phi, "upto": 2}),
-        Function(sweep.grid, {"source": source, "axis": "V", "values": [1.0], "seeds": 2, "numbers": None, "scheme": None}),
+        Function(
+            sweep.grid, {"source": source, "axis": "V", "values": [1.0], "seeds": 2, "numbers": None, "scheme": None}
+        ),
         Function(sources.load_source, {"text": "high"}),
-        Function(lambda **given: source.with_constants(**given).tasks([0]), {"T": 4, "d": 2, "n": 3, "m": 2, "spread": 0.1}),
+        Function(
+            lambda **given: source.with_constants(**given).tasks([0]), {"T": 4, "d": 2, "n": 3, "m": 2, "spread": 0.1}
+        ),
         Function(search, {"statement": "lemma1", "form": None, "candidates": 1, "seed": 0, "rounds": 1}),
-        Function(lambda **given: plan_for("lemma1", "printed", **given),
-                 {"d": 1, "steps": 1, "step_limit": 1.0, "weights": "mean", "blocks": 1, "hessians": "psd"}),
-        Function(lambda **given: RunConfig(**given), config),
+        Function(
+            lambda **given: plan_for("lemma1", "printed", **given),
+            {"d": 1, "steps": 1, "step_limit": 1.0, "weights": "mean", "blocks": 1, "hessians": "psd"},
+        ),
+        Function(RunConfig, config),
         Function(lambda **given: make_config(given), config),
         Function(lambda **given: make_config(given).run_id, config),
         Function(COLD, numbers),
@@ -142,17 +216,53 @@ def functions() -> list[Function]:
         Function(VirtualQueues, {"tasks": 2, "delta": 0.0, "weights": "sum"}),
         Function(_loss, {"raw": X, "y": Y}, ("y",), own),
         Function(_two_tasks, {"x": X, "y": Y}, ("x", "y"), own),
-        Function(_order, {"calls": "ble"}, ("calls",), ["e", "l", "be", "bee", "bebebe", "bebl", "blbl", "bleble", "eb"], only=True),
-        Function(lambda given: from_tensors([(X, Y, X, Y), given]), {"given": (X, Y, X, Y)}, ("given",),
-                 [(X, t, X, Y) for t in own] + [(t, Y, t, Y) for t in own] + [(X, Y, t, t) for t in own] + [(t, t) for t in own]),
+        Function(
+            _order,
+            {"calls": "ble"},
+            ("calls",),
+            ["e", "l", "be", "bee", "bebebe", "bebl", "blbl", "bleble", "eb"],
+            only=True,
+        ),
+        Function(
+            lambda given: from_tensors([(X, Y, X, Y), given]),
+            {"given": (X, Y, X, Y)},
+            ("given",),
+            [(X, t, X, Y) for t in own]
+            + [(t, Y, t, Y) for t in own]
+            + [(X, Y, t, t) for t in own]
+            + [(t, t) for t in own],
+        ),
         Function(lambda y: from_tensors([(X, y, X, Y)], scenario="domain"), {"y": Y}, ("y",), own),
-        Function(from_tensors, {"tasks": [(X, Y, X, Y)], "scenario": "task", "name": "own", "transform": None, "task_names": None}),
-        Function(load_benchmark, {"name": "synthetic", "tasks": 2, "seed": 0, "limit_train": 8, "limit_test": 8,
-                                  "validation": 0.0, "order": "natural", "heads": "task", "pixels": None, "classes": 2,
-                                  "train_per_class": 5, "test_per_class": 5, "noise": 0.1, "shape": [1, 4, 4]}),
-        Function(build_model, {"benchmark": bench, "width": 4, "seed": 0, "name": "mlp-4", "module": None}, ("benchmark", "width", "name", "module")),
+        Function(
+            from_tensors,
+            {"tasks": [(X, Y, X, Y)], "scenario": "task", "name": "own", "transform": None, "task_names": None},
+        ),
+        Function(
+            load_benchmark,
+            {
+                "name": "synthetic",
+                "tasks": 2,
+                "seed": 0,
+                "limit_train": 8,
+                "limit_test": 8,
+                "validation": 0.0,
+                "order": "natural",
+                "heads": "task",
+                "pixels": None,
+                "classes": 2,
+                "train_per_class": 5,
+                "test_per_class": 5,
+                "noise": 0.1,
+                "shape": [1, 4, 4],
+            },
+        ),
+        Function(
+            build_model,
+            {"benchmark": bench, "width": 4, "seed": 0, "name": "mlp-4", "module": None},
+            ("benchmark", "width", "name", "module"),
+        ),
         Function(lambda **given: Trainer(tiny(), **given), {"checkpoint_every": 10.0, "benchmark": None}),
-    ]  # fmt: skip
+    ]
 
 
 def outcome_of(function: Function, given: dict[str, Any], bad: list[str]) -> str:

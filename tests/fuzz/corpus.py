@@ -54,7 +54,9 @@ def make(folder: Path) -> None:
     _begun(folder / "begun")
     (folder / "study.toml").write_text(OWN)
     (folder / "terms.toml").write_text(TERMS)
-    (folder / "config.toml").write_text('dataset = "synthetic"\nepochs = 1\nV = 5\n[options]\n[data_options]\nclasses = 4\n')
+    (folder / "config.toml").write_text(
+        'dataset = "synthetic"\nepochs = 1\nV = 5\n[options]\n[data_options]\nclasses = 4\n'
+    )
     (folder / "source.toml").write_text('regime = "high"\nT = 5\nd = 2\n')
     np.savez(folder / "optima.npz", optima=np.eye(3), hessians=np.ones(3))
     np.savetxt(folder / "optima.csv", np.eye(3), delimiter=",")
@@ -76,9 +78,19 @@ def make(folder: Path) -> None:
 
 def _figures(folder: Path) -> None:
     folder.mkdir()
-    about = {"format": FIGURE, "figure": "gradient", "title": "A title", "sentence": "One.", "label": "fig:x",
-             "command": "coldtheory plot gradient", "runs": None, "readings": [], "commit": ["abc"],
-             "csv_sha256": "0" * 16, "data": {"sweep": {"key": "k", "config": {}, "provenance": []}}}  # fmt: skip
+    about = {
+        "format": FIGURE,
+        "figure": "gradient",
+        "title": "A title",
+        "sentence": "One.",
+        "label": "fig:x",
+        "command": "coldtheory plot gradient",
+        "runs": None,
+        "readings": [],
+        "commit": ["abc"],
+        "csv_sha256": "0" * 16,
+        "data": {"sweep": {"key": "k", "config": {}, "provenance": []}},
+    }
     (folder / "gradient.json").write_text(json.dumps(about))
     (folder / "gradient.csv").write_text("V,Q\n1,2\n")
     (folder / "gradient.png").write_bytes(image_tree(["a"], per_class=1, side=8)[0]["train/a/0000.png"])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
+from click.testing import Result
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -21,11 +22,39 @@ from tests.fuzz.values import text
 APPS = {"coldtheory": coldtheory_app, "cold": cold_app}
 AFRESH = 60  # cases after which the folder is put back as it was
 PLACES = (
-    "results", "results/checks/outcomes.json", "runs", "packed", "trained", "begun", "figures", "study.toml", "terms.toml",
-    "config.toml", "source.toml", "optima.npz", "optima.csv", "lemma1_main_text.toml", "measured.json", "images",
-    "images.zip", "home", "evil.py", "nowhere", "nowhere/deep.npz", "out.toml", "out.png", "out.npz", "report.html",
-    "out.safetensors", ".", "/dev/null/x", "/proc/nothing/x", "x" * 300, "x" * 300 + ".toml", "images/train",
-)  # fmt: skip
+    "results",
+    "results/checks/outcomes.json",
+    "runs",
+    "packed",
+    "trained",
+    "begun",
+    "figures",
+    "study.toml",
+    "terms.toml",
+    "config.toml",
+    "source.toml",
+    "optima.npz",
+    "optima.csv",
+    "lemma1_main_text.toml",
+    "measured.json",
+    "images",
+    "images.zip",
+    "home",
+    "evil.py",
+    "nowhere",
+    "nowhere/deep.npz",
+    "out.toml",
+    "out.png",
+    "out.npz",
+    "report.html",
+    "out.safetensors",
+    ".",
+    "/dev/null/x",
+    "/proc/nothing/x",
+    "x" * 300,
+    "x" * 300 + ".toml",
+    "images/train",
+)
 
 
 @dataclass(frozen=True)
@@ -64,7 +93,9 @@ def drawn_words(command: Command, rng: random.Random, runs: list[str]) -> list[s
         if option.is_flag:
             words.append(name)
         else:
-            words += [name, _value(option, rng, runs)] if rng.random() < 0.7 else [f"{name}={_value(option, rng, runs)}"]
+            words += (
+                [name, _value(option, rng, runs)] if rng.random() < 0.7 else [f"{name}={_value(option, rng, runs)}"]
+            )
     if rng.random() < 0.03:
         words.insert(rng.randrange(len(words) + 1), text(rng))
     if command.words[:1] == ("run",) and rng.random() < 0.7:  # where a run is small enough to begin
@@ -104,13 +135,16 @@ def outcome_of(program: str, words: list[str]) -> str:
         return f"exit code {done.exit_code} of {program} {words[0]}"
     if "Traceback (most recent call last)" in done.output:
         return f"a traceback is printed by {program} {words[:1]}"
-    if done.exit_code != 2:
-        return "accepted"
+    return "accepted" if done.exit_code != 2 else _refusal(done, f"{program} {words[:1]}")
+
+
+def _refusal(done: Result, call: str) -> str:
+    """Exit code 2 comes with one line that begins with "error:", or with typer's own words."""
     lines = [line for line in done.stderr.splitlines() if line.strip()]
     if "Usage: " in done.output:  # typer's own words on options that it does not know or cannot read
         return "refused"
     if sum(line.startswith("error: ") for line in lines) != 1 or not lines[-1].startswith("error: "):
-        return f"exit code 2 of {program} {words[:1]} without one line of error: {lines[-3:]}"
+        return f"exit code 2 of {call} without one line of error: {lines[-3:]}"
     return "refused"
 
 

@@ -1,4 +1,4 @@
-"""Where a case runs: a folder of its own, no network, no further processes, little memory and a limited number of calls.
+"""Where a case runs: a folder of its own, no network, no processes, little memory, a limited number of calls.
 
 What a case is allowed to do is counted, not timed: a call that is accepted and would go on for hours ends after so many
 function calls with `Enough`, and counts as accepted.
@@ -52,7 +52,9 @@ class Tally:
 
     def __str__(self) -> str:
         alike = Counter(line.partition("\n")[0] for line in self.failures)
-        shown = [f"{count} x {next(f for f in self.failures if f.startswith(why))}" for why, count in alike.most_common()]
+        shown = [
+            f"{count} x {next(f for f in self.failures if f.startswith(why))}" for why, count in alike.most_common()
+        ]
         head = f"{self.cases} cases: {self.accepted} accepted, {self.refused} refused, {len(self.failures)} failed"
         return "\n".join([head, *shown])
 
@@ -175,6 +177,12 @@ def load_everything() -> None:
         for found in pkgutil.walk_packages(package.__path__, f"{name}."):
             if not found.name.endswith("__main__"):
                 importlib.import_module(found.name)
-    for name in ("seaborn", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf", "PIL.Image", "tarfile"):
+    for name in (
+        "seaborn",
+        "matplotlib.backends.backend_agg",
+        "matplotlib.backends.backend_pdf",
+        "PIL.Image",
+        "tarfile",
+    ):
         importlib.import_module(name)
     importlib.import_module("PIL.Image").init()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
@@ -47,12 +48,44 @@ def test_sweep_json_is_a_list_of_cells(call):
         ("sweep-eta", "--eta", "1e-4,4e-4"),
         ("sweep-steps", "--steps", "1,3"),
         ("sweep-memory", "--memory", "1,5"),
+        ("sweep-eta-factor", "--eta", "auto:0.25,0.5"),
+        ("sweep-controller", "--controller", "nupi:kappa_p=0.1,1,nu=0.5"),
     ],
 )
 def test_sister_sweeps(call, command, option, values):
     done = call(command, "--regime", "high", option, values, *QUICK, "--json")
     assert done.exit_code == 0, done.output
     assert len(json.loads(done.stdout)) == 4
+
+
+def test_a_schedule_from_a_file_is_known_by_its_factors(call, tmp_path):
+    """Two files with the same factors are one schedule, and the rows of one are found for the other."""
+    (tmp_path / "one.txt").write_text("1\n2\n4\n")
+    (tmp_path / "two.csv").write_text("1.0, 2.0, 4.0\n")
+    options = (
+        "--T",
+        "3",
+        "--d",
+        "2",
+        "--eta",
+        "auto:0.9",
+        "--controller",
+        "yu-neely",
+        "--reference",
+        "stored",
+        "--json",
+    )
+    rows = [
+        json.loads(
+            call("sweep-V", "--V", "5", "--seeds", "1", "--engine", "serial", "--V-schedule", name, *options).stdout
+        )
+        for name in (str(tmp_path / "one.txt"), str(tmp_path / "two.csv"), "list:1,2,4")
+    ]
+    assert rows[0] == rows[1] == rows[2]
+    assert rows[0][0]["V_schedule"] == "list:1.0,2.0,4.0"
+    told = json.loads(call("simulate", "--V", "5", "--regime", "high", "--V-schedule", "list:1,2,4", *options).stdout)
+    assert told["avg_forgetting"] == pytest.approx(rows[0][0]["avg_forgetting"])
+    assert (told["eta"], told["eta_factor"], told["controller"]) == ("auto", 0.9, "yu-neely")
 
 
 def test_sweep_T(call):
@@ -76,6 +109,48 @@ def test_results_ls_and_rm(call):
     assert call("results", "rm").exit_code == 2
     assert call("results", "rm", entry["name"]).exit_code == 0
     assert json.loads(call("results", "ls", "--json").stdout) == []
+
+
+def test_results_export(call):
+    call("sweep-V", "--V", "5,10", *QUICK)
+    (entry,) = json.loads(call("results", "ls", "--json").stdout)
+    name = entry["name"]
+    rows = json.loads(call("sweep-V", "--V", "5,10", *QUICK, "--json").stdout)
+    assert f"wrote {len(rows)} rows" in call("results", "export", name).stdout
+    with Path(f"{name}.csv").open(newline="") as file:
+        table = list(csv.DictReader(file))
+    assert {(float(row["V"]), int(row["seed"]), row["avg_Qbar"]) for row in table} == {
+        (row["V"], row["seed"], str(row["avg_Qbar"])) for row in rows
+    }
+    assert json.loads(table[0]["source"]) == rows[0]["source"]
+    assert table[0]["time"]
+    assert call("results", "export", name, "--format", "csv", "--file", "-").stdout == Path(f"{name}.csv").read_text()
+    again = Path("again") / f"{name}.json"  # what JSON is: the format of earlier versions, read like the present one
+    assert call("results", "export", name, "--format", "json", "--file", str(again)).exit_code == 0
+    assert json.loads(call("sweep-V", "--V", "5,10", *QUICK, "--json", "--out", "again").stdout) == rows
+    assert [path.name for path in Path("again").iterdir()] == [again.name]
+    for wrong in (("nonsense",), (name, "--format", "xml"), (name, "--format", "parquet", "--file", "-")):
+        assert call("results", "export", *wrong).exit_code == 2
+
+
+def test_results_export_to_parquet(call):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra 'parquet'")
+    rows = json.loads(call("sweep-V", "--V", "5,10", "--eta", "auto", *QUICK, "--json").stdout)
+    (entry,) = json.loads(call("results", "ls", "--json").stdout)
+    assert call("results", "export", entry["name"], "--format", "parquet").exit_code == 0
+    table = parquet.read_table(f"{entry['name']}.parquet").to_pylist()
+    for name in ("key", "V", "eta", "seed", "T", "avg_Qbar", "step_half", "memory", "window"):
+        assert sorted(str(row[name]) for row in table) == sorted(str(row[name]) for row in rows)
+
+
+def test_results_export_without_pyarrow(call, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    call("sweep-V", "--V", "5,10", *QUICK)
+    (entry,) = json.loads(call("results", "ls", "--json").stdout)
+    done = call("results", "export", entry["name"], "--format", "parquet")
+    assert done.exit_code == 2
+    assert "pip install 'cold-continual[parquet]'" in " ".join(done.stderr.split())
+    assert not list(Path().glob("*.parquet"))
 
 
 def test_results_keys_explains_every_key_of_a_row(call):
@@ -118,6 +193,13 @@ def test_simulate_summarises_and_saves(call, tmp_path):
         (("sweep-V", "--scheduler", "tcp://127.0.0.1:1"), "--engine dask"),
         (("sweep-V", "--window", "3"), "reference='best'"),
         (("sweep-memory", "--memory", "500"), "between 1 and n=100"),
+        (("sweep-eta-factor", "--eta", "1e-3"), "takes --eta auto:GRID"),
+        (("sweep-controller", "--controller", "leaky"), "a grid for one of its parameters"),
+        (("sweep-V", "--controller", "leeky"), "did you mean leaky"),
+        (("sweep-V", "--V-schedule", "nothere.txt"), "cannot read nothere.txt"),
+        (("sweep-V", "--V-schedule", "power:x"), "cannot read the schedule"),
+        (("simulate", "--eta", "auto:x"), "cannot read --eta auto"),
+        (("simulate", "--controller", "augmented", "--solver", "exact"), "goes with solver='gd'"),
         (("sweep-steps", "--steps", "1.5"), "whole number"),
         (("sweep-V", "--V", "1e5,1e6", "--T", "20", "--seeds", "1", "--engine", "serial"), "every run diverged"),
         (("simulate", "--V", "6000"), "largest stable eta there is 0.000333"),
@@ -136,8 +218,8 @@ def test_bad_input_is_one_line_and_exit_code_2(call, words, problem):
 
 def test_damaged_and_unwritable_folders(call, tmp_path):
     call("sweep-V", "--V", "5,10", *QUICK)
-    (path,) = Path("results").glob("*.json")
-    path.write_text(path.read_text()[:100])
+    (path,) = Path("results").iterdir()
+    path.write_bytes(path.read_bytes()[:5000])
     done = call("sweep-V", "--V", "5,10", *QUICK)
     assert done.exit_code == 2
     assert "damaged" in done.stderr
@@ -150,7 +232,8 @@ def test_damaged_and_unwritable_folders(call, tmp_path):
 
 def test_every_command_has_help_with_an_example():
     listing = CliRunner().invoke(app, ["--help"]).stdout
-    for command in ("sweep-V", "sweep-delta", "sweep-eta", "sweep-steps", "sweep-T", "sweep-memory", "simulate"):
+    for command in ("sweep-V", "sweep-delta", "sweep-eta", "sweep-steps", "sweep-T", "sweep-memory", "sweep-eta-factor",
+                    "sweep-controller", "simulate"):  # fmt: skip
         assert command in listing
         assert "Example:" in CliRunner().invoke(app, [command, "--help"]).stdout
 

@@ -15,6 +15,7 @@ from coldtheory.figures import gallery, registry, style
 from coldtheory.figures.table import Table, difference, split
 from coldtheory.ground.errors import ColdError
 from coldtheory.report.gallery import figure_cards
+from coldtheory.store import read_rows, row_files
 from tests.coldtheory.figures.looks import legends_over_data, notes_over_neighbours, outside, smallest_type, unlabelled
 from tests.coldtheory.figures.small import SMALL
 
@@ -222,11 +223,12 @@ def test_stale_table_is_made_anew(call, writable, tmp_path):
 
 
 def test_rows_of_another_schema(call, writable, tmp_path):
-    for path in writable.glob("*.json"):
-        content = json.loads(path.read_text())
+    for path in row_files(writable):
+        content = read_rows(path)
         for row in content["rows"]:
             row |= {"schema": 0, "key": "old " + row["key"]}
-        path.write_text(json.dumps(content))
+        path.unlink()
+        path.with_suffix(".json").write_text(json.dumps(content))
     done = call("plot", "tradeoff", "--stored", "--out", writable, "--to", tmp_path)
     assert done.exit_code == 2
     assert "another version (its rows have another schema" in done.stderr
@@ -235,8 +237,8 @@ def test_rows_of_another_schema(call, writable, tmp_path):
 
 
 def test_damaged_rows(call, writable, tmp_path):
-    for path in writable.glob("*.json"):
-        path.write_text(path.read_text()[:-20])
+    for path in row_files(writable):
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     done = call("plot", "tradeoff", "--out", writable, "--to", tmp_path)
     assert done.exit_code == 2
     assert "is damaged" in done.stderr
