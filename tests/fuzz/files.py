@@ -116,7 +116,9 @@ def _cached(path: Path) -> None:
 
 def _resume(path: Path) -> None:
     """Goes on from the checkpoint, with the settings of the run that wrote it."""
-    words = "--limit-train 60 --limit-test 40 --epochs 2 --batch-size 20 --memory 30 --memory-batch 2 --lr 1e-2 --threads 1"
+    words = (
+        "--limit-train 60 --limit-test 40 --epochs 2 --batch-size 20 --memory 30 --memory-batch 2 --lr 1e-2 --threads 1"
+    )
     options = ("--data-option", "classes=6", "--data-option", "shape=[1,8,8]")
     told = ("run", "--dataset", "synthetic", "--tasks", "3", *words.split(), *options, "--resume", "--out", "begun")
     _call("cold", *told)(path)
@@ -185,7 +187,9 @@ def _npz(raw: bytes, rng: random.Random) -> bytes:
                 buffer = io.BytesIO()
                 np.save(buffer, arrays[other])
                 file.writestr(f"{other}.npy", member if other == name else buffer.getvalue())
-        file.writestr(rng.choice(["../../escaped.npy", "stranger.npy", f"{name}.npy", "x" * 300 + ".npy", "folder/"]), member)
+        file.writestr(
+            rng.choice(["../../escaped.npy", "stranger.npy", f"{name}.npy", "x" * 300 + ".npy", "folder/"]), member
+        )
     return _sign(packed.getvalue(), rng)
 
 
@@ -231,7 +235,9 @@ def _tar(raw: bytes, rng: random.Random) -> bytes:
                 tar.addfile(entry, content if content is None else io.BytesIO(content.read()))
         for name in rng.sample(_NAMES, 2):
             entry = tarfile.TarInfo(name)
-            entry.type = rng.choice([tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
+            entry.type = rng.choice(
+                [tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE]
+            )
             entry.linkname = "../../escaped"
             if entry.type == tarfile.REGTYPE:
                 content = rng.choice([b"x", b"\0" * 10_000_000])
@@ -264,7 +270,13 @@ def _checkpoint(raw: bytes, rng: random.Random) -> bytes:
             del parent[key]
         elif kind < 0.6 and isinstance(parent[key], torch.Tensor):
             old = parent[key]
-            wrong = [old.flatten()[:1], old.double() + torch.nan if old.numel() else old, torch.zeros(3, 3, 3), old.to(torch.int8), old.long() + 10**9]
+            wrong = [
+                old.flatten()[:1],
+                old.double() + torch.nan if old.numel() else old,
+                torch.zeros(3, 3, 3),
+                old.to(torch.int8),
+                old.long() + 10**9,
+            ]
             parent[key] = rng.choice(wrong)
         else:
             parent[key] = rng.choice([value for value in PLAIN if not isinstance(value, int) or abs(value) < 2**63])
