@@ -1,0 +1,185 @@
+"""Sizes are compared with the memory that is free before anything is allocated, wherever they come from."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import coldtheory as ct
+from cold import COLD, Memory
+from cold.cli.app import app as cold_app
+from cold.data import from_tensors, load_benchmark
+from coldtheory.cli.app import app as coldtheory_app
+from coldtheory.ground.errors import ColdError
+from coldtheory.ground.limits import VARIABLE, available_memory, demand_memory
+from coldtheory.ground.reading import Npz, read_bytes, read_json, read_toml
+from coldtheory.sources import load_source
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLD_CACHE", str(tmp_path / "cache"))
+
+
+def test_the_limit_is_what_is_free_or_what_the_user_says(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert available_memory() > 0
+    monkeypatch.setenv(VARIABLE, "1e6")
+    demand_memory(1e6, "this")
+    with pytest.raises(
+        ColdError, match=r"this needs about 1 MB of memory, and 1 MB are free; ask for less \(COLD_MEMORY"
+    ):
+        demand_memory(1e6 + 1, "this")
+    monkeypatch.setenv(VARIABLE, "much")
+    with pytest.raises(ColdError, match="COLD_MEMORY is a number of bytes"):
+        demand_memory(1, "this")
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "told"),
+    [
+        (coldtheory_app, "sweep-V --seeds 2147483648", "20 values and 2147483648 seeds"),
+        (coldtheory_app, "sweep-V --d 2147483648", "d = 2147483648"),
+        (coldtheory_app, "sweep-V --T 1e9 --engine serial", "T = 1000000000"),
+        (coldtheory_app, "simulate --T 1e9 --d 1", "T = 1000000000"),
+        (coldtheory_app, "sweep-V --V 1:2:999999999999", "999999999999 values"),
+        (coldtheory_app, "simulate --points 999999999999 --memory 5", "999999999999 points"),
+        (coldtheory_app, "simulate --steps 999999999999 --noise 1", "runs of 150 tasks"),
+        (cold_app, "run --dataset synthetic --memory 999999999999999", "999999999999999 samples"),
+        (cold_app, "run --dataset synthetic --model mlp-99999999999", "mlp-99999999999"),
+        (cold_app, "run --dataset synthetic --model resnet18 --width 999999999", "resnet18 of width 999999999"),
+        (cold_app, "run --dataset synthetic --data-option classes=999999999999", "synthetic images"),
+        (cold_app, "study run V --seeds 0-999999999999", "1000000000000 seeds"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_the_number(program, words, told):
+    done = CliRunner().invoke(program, words.split())
+    assert done.exit_code == 2, done.output
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+    assert told in line
+    assert "of memory, and" in line
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "told"),
+    [
+        (coldtheory_app, "simulate --steps 1e300", "steps must be at most"),
+        (coldtheory_app, "sweep-V --fit nan:nan", "cannot read --fit"),
+        (coldtheory_app, "sweep-V --fit 200:50", "cannot read --fit"),
+        (coldtheory_app, "sweep-V --V inf", "V must be finite"),
+        (coldtheory_app, "simulate --spread nan --points 5", "spread must be"),
+        (cold_app, "run --dataset synthetic --momentum 5", "momentum must be below 1"),
+        (cold_app, "run --dataset synthetic --checkpoint-every nan", "--checkpoint-every must be >= 0 and finite"),
+        (cold_app, "run --dataset synthetic --checkpoint-every=-1", "--checkpoint-every must be >= 0 and finite"),
+        (cold_app, "run --dataset synthetic --V inf", "V must be a finite number"),
+        (cold_app, "run --dataset synthetic --threads 99999999", "threads must be at most"),
+        (cold_app, "run --dataset synthetic --data-option root=x", "root is no option of the data"),
+    ],
+)
+def test_nonsense_is_refused(program, words, told):
+    done = CliRunner().invoke(program, words.split())
+    assert done.exit_code == 2, done.output
+    assert told in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: ct.make_tasks("high", range(10**12)), "seeds"),
+        (lambda: ct.make_tasks("high", T=10**12), "T = 1000000000000"),
+        (lambda: ct.simulate([[0.0]] * 3, V=np.broadcast_to(1.0, 10**12)), "of memory"),
+        (lambda: Memory(10**15, 2), "1000000000000000 samples"),
+        (lambda: COLD(V=1.0, delta=0.0, tasks=10**9, memory=10**9), "1000000000 tasks"),
+        (lambda: load_benchmark("synthetic", shape=(1, 10**6, 10**6)), "synthetic images"),
+        (lambda: from_tensors([(np.zeros((2, 3)), [0, 10**15], np.zeros((2, 3)), [0, 1])], scenario="domain"), "head"),
+    ],
+)
+def test_functions_ask_too(call, told, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "1e9")
+    with pytest.raises(ColdError, match=told):
+        call()
+
+
+# ------------------------------------------------------------------------------------------------------- files
+
+
+def claimed(path, shape, data=b""):
+    """An npz whose one array claims a shape."""
+    head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("optima.npy", b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + data)
+
+
+@pytest.mark.parametrize("shape", ["(1000000, 1000000)", "(10000000000000,)", "(-1,)", "(3.5, 2)"])
+def test_an_array_that_claims_terabytes_is_not_allocated(shape, tmp_path):
+    claimed(tmp_path / "a.npz", shape, b"\0" * 100)
+    with pytest.raises(ColdError, match="damaged"):
+        load_source("a.npz")
+
+
+def test_a_packed_array_that_does_not_fit_is_not_unpacked(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as file:
+        head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000, 1250), }\n"
+        member = b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + b"\0" * 10_000_000
+        file.writestr("optima.npy", member)
+    assert (tmp_path / "a.npz").stat().st_size < 100_000
+    assert Npz(tmp_path / "a.npz", "").read("optima").shape == (1000, 1250)
+    monkeypatch.setenv(VARIABLE, "1e6")
+    with pytest.raises(ColdError, match="needs about 10 MB"):
+        load_source("a.npz")
+
+
+def test_a_pickle_is_not_read(tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "executed"),)
+
+    np.savez(tmp_path / "a.npz", optima=np.array([Evil()], dtype=object))
+    with pytest.raises(ColdError, match="has no numbers"):
+        load_source("a.npz")
+    assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize("read", [read_bytes, read_toml, lambda path: read_json(path, "")])
+def test_only_regular_files_are_read(read, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", "/dev/zero", "."):
+        with pytest.raises(ColdError, match="no regular file"):
+            read(tmp_path / name)
+    for name in ("x" * 300, "nothing", "a\0b"):
+        with pytest.raises(ColdError, match="cannot read"):
+            read(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("part", "times"), [(b"[", 100_000), (b'{"a":', 100_000), (b"9", 100_000), (b"\xff", 1), (b"", 0)]
+)
+def test_deeply_nested_and_odd_json_is_damaged(part, times, tmp_path):
+    (tmp_path / "a.json").write_bytes(part * times)
+    with pytest.raises(ColdError, match="is damaged"):
+        read_json(tmp_path / "a.json", "make it again")
+
+
+@pytest.mark.parametrize(("part", "times"), [(b"[", 5000), (b"{a=", 5000), (b"1\na=", 2), (b"\xff", 1), (b"1e", 1)])
+def test_deeply_nested_and_odd_toml_is_refused(part, times, tmp_path):
+    (tmp_path / "a.toml").write_bytes(b"a=" + part * times)
+    with pytest.raises(ColdError, match="not valid TOML"):
+        read_toml(tmp_path / "a.toml")
+
+
+def test_a_source_that_names_itself_is_refused(tmp_path):
+    (tmp_path / "a.toml").write_text('optima = "a.toml"\n')
+    with pytest.raises(ColdError, match=r"must name a \.npz or \.csv file"):
+        load_source("a.toml")
+    (tmp_path / "a.toml").write_text('regime = "a.toml"\n')
+    with pytest.raises(ColdError, match="unknown regime"):
+        load_source("a.toml")
+
+
+def test_messages_are_one_line_without_signs_that_steer_a_terminal():
+    assert str(ColdError("a\nb\x1b[31m\x00é")) == "a\\nb\\x1b[31m\\x00é"
