@@ -56,8 +56,8 @@ class Trainer:
 
     out              : checkpoints and results go to the folder <out>/<run id>; None keeps everything in memory
     checkpoint_every : minutes between checkpoints inside a task; there is one at each task boundary anyway
-    should_stop      : asked at every step (by several processes together: every fifty steps); when true the run saves
-                       its state and raises `Stopped`
+    should_stop      : asked at every step (by several processes together: every fifty steps and after each epoch); when
+                       true the run saves its state and raises `Stopped`
     group            : the processes that share this run, see `cold.distributed`; the first one writes
     """
 
@@ -189,6 +189,8 @@ class Trainer:
             at.epoch, at.step, at.order = at.epoch + 1, 0, None
             self._look()
             self._save_when_due()
+            if self.group.size > 1:  # an epoch may be too short to be asked in
+                self._stop_if_asked()
         self.method.end_task(at.task, train)
         if self.watch is not None:
             self._measure(self.watch.end_task, at.task)
@@ -221,10 +223,8 @@ class Trainer:
             if self._pending == _LOOK_EVERY:
                 self._look()
                 self._save_when_due()
-            if (alone or self._pending == 0) and self._should_stop():  # to agree with others means to wait for them
-                self._look()
-                self._save()
-                raise Stopped
+            if alone or self._pending == 0:  # to agree with others means to wait for them
+                self._stop_if_asked()
 
     def training_part(self) -> Part:
         """The present task's training samples; permuted pixels are put in place once per task, not in every step."""
@@ -235,6 +235,12 @@ class Trainer:
                 part = Part(part.raw(), torch.arange(len(part), device=self.device), part.y)
             self._present = (number, part)
         return self._present[1]
+
+    def _stop_if_asked(self) -> None:
+        if self._should_stop():
+            self._look()
+            self._save()
+            raise Stopped
 
     def _save_when_due(self) -> None:
         if time.monotonic() - self._last_save >= self._every:

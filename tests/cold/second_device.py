@@ -27,12 +27,19 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.utils import backend_registration
+from torch.utils._mode_utils import no_dispatch
 from torch.utils._pytree import tree_leaves, tree_map
 
 NAME = "second"
 _aten = torch.ops.aten
 _CPU = torch.device("cpu")
 
+#: What torch must find under the device's name; it has the rest of what makes tensors from these. The last ones are here
+#: because torch would make an empty tensor and then let it grow, which one that only holds another cannot do.
+_KERNELS = (
+    "empty_strided", "empty.memory_format", "copy_", "_copy_from", "_to_copy", "arange", "arange.start",
+    "arange.start_step", "linspace", "eye", "eye.m", "randperm", "randperm.generator",
+)  # fmt: skip
 #: The size of their result, or what they return to Python, depends on numbers of the device.
 _WAITING = {
     "_local_scalar_dense", "nonzero", "masked_select", "bincount", "_unique2", "unique_consecutive", "unique_dim",
@@ -92,7 +99,7 @@ def device() -> torch.device:
     if not _library:
         backend_registration._setup_privateuseone_for_python_backend(NAME)
         kernels, rest = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")
-        for name in ("empty_strided", "empty.memory_format", "copy_", "_copy_from", "_to_copy"):
+        for name in _KERNELS:
             base, _, overload = name.partition(".")
             kernels.impl(name, _kernel(getattr(getattr(_aten, base), overload or "default")), "PrivateUse1")
         rest.fallback(lambda func, *args, **kwargs: _run(func, args, kwargs), "PrivateUse1")
@@ -133,6 +140,9 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     result = func(*inner_args, **inner_kwargs)
     if name == "_to_copy" and any(result is given for given in inner_args):
         result = result.clone()  # to the CPU's kernel it is a copy to where it is already
+    if torch.Tag.inplace_view in func.tags:  # such as `squeeze_`: the shape that is reported has to follow
+        with no_dispatch():
+            func(*args, **kwargs)
     returns = func._schema.returns
     if not returns:
         return None
@@ -150,7 +160,9 @@ def _returned(schema: Any, returned: Any, args: Any, kwargs: dict[str, Any], val
         return value
     for place, argument in enumerate(schema.arguments):
         if argument.alias_info is not None and argument.alias_info.before_set == returned.alias_info.before_set:
-            return args[place] if place < len(args) else kwargs[argument.name]
+            written = args[place] if place < len(args) else kwargs[argument.name]
+            assert written.shape == value.shape, f"{schema.name} lets a tensor grow, which is not possible here"
+            return written
     raise AssertionError(f"{schema} returns what it does not take")
 
 

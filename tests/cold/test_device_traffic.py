@@ -14,7 +14,7 @@ import torch
 
 from cold.catalogue import METHODS
 from tests.cold import second_device
-from tests.cold.traffic import Traffic, fills, traffic
+from tests.cold.traffic import Traffic, fills, traffic, weights
 
 #: (copies, waits) of one step at most, beside the blocks that serve many steps.
 PROMISED = {
@@ -225,6 +225,25 @@ def same_numbers() -> bool:
 
 def test_the_device_computes_what_the_cpu_does(elsewhere):
     assert elsewhere.submit(same_numbers).result()
+
+
+@pytest.mark.parametrize(("method", "network", "fill", "changes"), [
+    ("er", "mlp", "task-end", {}), ("er", "mlp", "task-end", {"replay": "mixed"}), ("er", "resnet", "stream", {}),
+    ("derpp", "mlp", "stream", {}), ("cba", "mlp", "stream", {}), ("mer", "mlp", "stream", {}),
+    ("gem", "mlp", "task-end", {}), ("joint", "mlp", "task-end", {}), ("gdumb", "mlp", "task-end", {}),
+    ("cold", "mlp", "task-end", {"memory_batch": 1, "idle": "joint"}),
+    ("cold", "mlp", "task-end", {"memory_batch": 1, "idle": "skip"}),
+], ids=str)  # fmt: skip
+def test_a_run_on_the_device_ends_with_the_cpus_weights(elsewhere, method, network, fill, changes):
+    """Bit by bit, as the kernels are the CPU's: what is moved to the device is what the CPU draws.
+
+    COLD with one sample per task, because the device adds up a task's samples in another order.
+    """
+    changes = {"optimizer": "sgdm", "limit_train": 40, **changes}
+    ours, cpus = (
+        elsewhere.submit(weights, method, network, fill, on_device, **changes).result() for on_device in (True, False)
+    )
+    assert ours == cpus
 
 
 def planted() -> tuple[int, int]:

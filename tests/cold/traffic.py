@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from cold.catalogue import METHODS
-from cold.config import make_config
+from cold.config import RunConfig, make_config
 from cold.methods.base import Batch
 from cold.streams import Streams
 from cold.trainer import Trainer
@@ -68,10 +68,23 @@ class Traffic:
 
 def traffic(method: str, network: str, fill: str = "task-end", **changes: Any) -> Traffic:
     """One short run on the second device; in a process of its own, see `second_device`."""
-    layers = [SETTING, NETWORKS[network], SHORT.get(method, {}), FILLS[fill], changes]
-    config = make_config(*layers, {"method": method, "device": str(second_device.device())})
+    device = second_device.device()
     with _generators():
-        return _counted(Trainer(config))
+        return _counted(Trainer(_config(method, network, fill, device, changes)))
+
+
+def weights(method: str, network: str, fill: str, on_device: bool, **changes: Any) -> list[list[float]]:
+    """The weights after one short run, on the second device or on the CPU."""
+    device = second_device.device()  # in both cases: it must be there before the first backward pass
+    with _generators():
+        trainer = Trainer(_config(method, network, fill, device if on_device else torch.device("cpu"), changes))
+        trainer.run()
+    return [p.detach().flatten().tolist() for p in trainer.method.network_for_evaluation().parameters()]
+
+
+def _config(method: str, network: str, fill: str, device: torch.device, changes: dict[str, Any]) -> RunConfig:
+    layers = [SETTING, NETWORKS[network], SHORT.get(method, {}), FILLS[fill], changes]
+    return make_config(*layers, {"method": method, "device": str(device)})
 
 
 @contextmanager
