@@ -31,8 +31,7 @@ def test_jobs_of_dead_workers_run_again_and_the_deadly_one_is_named(n_jobs, tmp_
     jobs = [(n, {4: "kill once", 7: "kill", 11: "kill once"}.get(n, "")) for n in range(16)]
     found = []
     with pytest.raises(ColdError, match=r"lost twice .* by: \(7, 'kill'\); everything else is done"):
-        for result in run_jobs(partial(work, tmp_path), jobs, n_jobs=n_jobs):
-            found.append(result)  # noqa: PERF402
+        found.extend(run_jobs(partial(work, tmp_path), jobs, n_jobs=n_jobs))
     assert sorted(found) == [n**2 for n in range(16) if n != 7]
     began = {int(path.name): len(path.read_text().splitlines()) for path in tmp_path.iterdir()}
     assert (began[4], began[7], began[11]) == (2, 2, 2)
@@ -52,7 +51,7 @@ def test_many_deadly_jobs_are_counted(tmp_path):
 
 
 def test_an_error_of_a_job_is_no_lost_worker(tmp_path):
-    with pytest.raises(ColdError, match="^told to fail$"):
+    with pytest.raises(ColdError, match=r"^told to fail$"):
         list(run_jobs(partial(work, tmp_path), [(n, "raise" if n == 3 else "") for n in range(6)], n_jobs=2))
     assert sorted(run_jobs(partial(work, tmp_path), [(n, "") for n in range(6)], n_jobs=2)) == [0, 1, 4, 9, 16, 25]
 
