@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import torch
 
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
+from coldtheory.ground.reading import read_bytes
 
 FORMAT = "cold-checkpoint/1"
 _KEPT = 2
@@ -60,17 +60,17 @@ def load_latest(folder: Path) -> tuple[dict[str, Any], list[str]] | None:
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
     """One checkpoint, checked, on the CPU."""
-    try:
-        header, _, payload = path.read_bytes().partition(b"\n")
-    except OSError as error:
-        raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
+    header, _, payload = read_bytes(path).partition(b"\n")
     words = header.decode("ascii", errors="replace").split(" ")
     if len(words) != 3 or words[0] != FORMAT:
         raise ColdError(f"{path} is damaged or not a checkpoint of this version ({FORMAT})")
     if str(len(payload)) != words[2] or hashlib.sha256(payload).hexdigest() != words[1]:
         raise ColdError(f"{path} is damaged: its checksum does not fit")
     try:
-        state: dict[str, Any] = torch.load(io.BytesIO(payload), map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError) as error:
-        raise ColdError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
+        state = torch.load(io.BytesIO(payload), map_location="cpu", weights_only=True)
+    except Exception as error:  # a checksum says that a file is whole, not what is in it
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise ColdError(f"{path} cannot be read: {reason}") from None
+    if not isinstance(state, dict):
+        raise ColdError(f"{path} is not a checkpoint of a run: it holds no state")
     return state

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,23 +20,19 @@ from .config import RunConfig
 from .data import Benchmark, Part, Task, load_benchmark
 from .methods.base import Context
 
+_WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 EVAL_BATCH = 2048
 EVAL_BATCH_CPU = 128  # larger activations come as fresh pages from the system at each layer, half the time on a CPU
 
 
 def load_data(config: RunConfig, root: Path | None) -> Benchmark:
     """The benchmark that the settings of a run name."""
+    names = ("tasks", "seed", "limit_train", "limit_test", "validation", "iid", "augment")
+    for name in config.data_options:
+        if name in ("root", "name", *names):
+            raise ColdError(f"{name} is no option of the data: it is a setting of the run")
     return load_benchmark(
-        config.dataset,
-        root=root,
-        tasks=config.tasks,
-        seed=config.seed,
-        limit_train=config.limit_train,
-        limit_test=config.limit_test,
-        validation=config.validation,
-        iid=config.iid,
-        augment=config.augment,
-        **config.data_options,
+        config.dataset, root=root, **{name: getattr(config, name) for name in names}, **config.data_options
     )
 
 
@@ -43,12 +41,43 @@ def pick_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise ColdError(
-            f"device {name!r} cannot be used here: {str(error).splitlines()[0]}; take cpu or auto"
-        ) from None
+        torch.ones(1, device=device).item()  # a number comes back, which it does not from every device
+    except Exception as error:  # a driver that is absent or broken may fail in any way
+        words = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ColdError(f"device {name!r} cannot be used here: {words}; take cpu or auto") from None
     return device
+
+
+@contextmanager
+def repeatable(wanted: bool) -> Iterator[None]:
+    """Where wanted, torch uses only kernels that give the same bits every time, and products in full single precision.
+
+    This costs time on a GPU, and an operation without such a kernel is a `ColdError`. On a CPU with a fixed number of
+    threads results repeat anyway. The settings are torch's own, for the whole process; those from before come back.
+    """
+    if not wanted:
+        yield
+        return
+    workspace = os.environ.get(_WORKSPACE)
+    os.environ[_WORKSPACE] = workspace or ":4096:8"  # read when cuBLAS makes its first product
+    before = (torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled())
+    precision, cudnn = torch.get_float32_matmul_precision(), torch.backends.cudnn
+    flags = (cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32)
+    torch.use_deterministic_algorithms(True)
+    torch.set_float32_matmul_precision("highest")  # no TF32
+    cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32 = True, False, False
+    try:
+        yield
+    except RuntimeError as error:
+        if "deterministic" not in str(error):
+            raise
+        raise ColdError(f"--deterministic: {str(error).partition(',')[0]}; leave --deterministic out") from None
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        torch.set_float32_matmul_precision(precision)
+        cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32 = flags
+        if workspace is None:
+            os.environ.pop(_WORKSPACE, None)
 
 
 def peak_memory(device: torch.device) -> int:

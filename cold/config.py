@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from coldtheory.controllers import controller_of
+from coldtheory.ground.checks import LARGEST_WHOLE, choice, number, shown
 from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.ground.files import config_key
+from coldtheory.ground.reading import read_toml
+
+from .catalogue import named_by_reference
 
 QueueUpdate = Literal["step", "epoch", "task"]
 Weights = Literal["sum", "mean"]
+Reference = Literal["previous", "best", "stored"]
 Replay = Literal["per-task", "mixed"]
 Policy = Literal["uniform", "reservoir"]
 Idle = Literal["auto", "skip", "joint"]
@@ -22,11 +28,14 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "optimizer": ("adam", "sgdm"),
     "queue_update": get_args(QueueUpdate),
     "weights": get_args(Weights),
+    "reference": get_args(Reference),
     "replay": get_args(Replay),
     "memory_policy": get_args(Policy),
     "idle": get_args(Idle),
     "amp": ("off", "bf16", "fp16"),
 }
+_MOST_THREADS = 1024
+_LONGEST_NAME = 60  # of a dataset or method in the name of a folder
 # Where a run computes, not what: two runs that differ in these only have one identity.
 PLACE = ("device", "threads", "eval_batch")
 
@@ -69,7 +78,9 @@ class RunConfig:
     delta: float = 0.0
     weights: str = "sum"
     queue_update: str = "step"
-    oracle: str = "exact"
+    reference: str | None = None  #: whose loss past tasks are compared with; not set: as the method's name says
+    oracle: str = "exact"  #: how the best past model is found
+    controller: str = "queue"  #: how the weight of a past task follows from its constraint
     idle: str = "auto"
     reference_passes: int = 2
     options: Mapping[str, Any] = field(default_factory=dict)  #: a method's own hyper-parameters
@@ -81,11 +92,20 @@ class RunConfig:
     amp: str = "off"
     channels_last: bool = False
     compile: bool = False
+    deterministic: bool = False  #: only kernels that give the same bits every time, see `cold.compute.repeatable`
     eval_batch: int | None = None  #: samples of a test forward; by default what suits the device
 
     def __post_init__(self) -> None:
+        for one in dataclasses.fields(self):
+            object.__setattr__(self, one.name, _typed(one.name, str(one.type), getattr(self, one.name)))
         for name in CHOICES:
-            check_setting(name, getattr(self, name))
+            if name != "reference" or self.reference is not None:
+                check_setting(name, getattr(self, name))
+        method, reference = named_by_reference(self.method, self.reference)
+        for name, value in (
+            ("method", method), ("reference", reference), ("controller", controller_of(self.controller).text)
+        ):  # fmt: skip
+            object.__setattr__(self, name, value)  # one name for one run, whichever way it was typed
         if self.evaluate_on not in ("test", "validation"):
             raise unknown_name("part to evaluate on", self.evaluate_on, ("test", "validation"))
         if self.evaluate_on == "validation" and not self.validation:
@@ -101,6 +121,10 @@ class RunConfig:
         for name in ("delta", "seed", "weight_decay", "momentum"):
             if not (getattr(self, name) >= 0 and math.isfinite(getattr(self, name))):
                 raise ColdError(f"{name} must be >= 0 and finite, got {getattr(self, name)}")
+        if self.momentum >= 1:
+            raise ColdError(f"momentum must be below 1, got {self.momentum:g}: the steps would grow without end")
+        if self.threads is not None and self.threads > _MOST_THREADS:
+            raise ColdError(f"threads must be at most {_MOST_THREADS}, got {self.threads}")
 
     def as_dict(self) -> dict[str, Any]:
         return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
@@ -118,8 +142,7 @@ class RunConfig:
 
 def check_setting(name: str, value: str) -> None:
     """Raises if a setting has a value that is none of its `CHOICES`."""
-    if value not in CHOICES[name]:
-        raise unknown_name(name.replace("_", "-"), value, CHOICES[name])
+    choice(name.replace("_", "-"), value, CHOICES[name])
 
 
 def check_memory(config: RunConfig, tasks: int) -> None:
@@ -149,21 +172,16 @@ def make_config(*layers: Mapping[str, Any]) -> RunConfig:
         for name, value in layer.items():
             if name not in fields:
                 raise unknown_name("setting", name, fields)
-            if name in ("options", "data_options"):
+            if name in ("options", "data_options") and isinstance(value, Mapping):
                 settings[name] = {**settings.get(name, {}), **value}
             else:
-                settings[name] = _typed(name, str(fields[name].type), value)
+                settings[name] = value
     return RunConfig(**settings)
 
 
 def read_config(path: Path) -> dict[str, Any]:
     """Settings of a TOML file, names as in `RunConfig`; a table [options] holds a method's own."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ColdError(f"{path} is not valid TOML: {error}") from None
+    return read_toml(path)
 
 
 def _typed(name: str, kind: str, value: Any) -> Any:
@@ -171,13 +189,29 @@ def _typed(name: str, kind: str, value: Any) -> Any:
     wanted = kind.split(" | ")
     if value is None and "None" in wanted:
         return None
+    if kind.startswith("Mapping"):
+        return _options(name, value)
     accepted: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,)}
     for option in wanted:
         types = accepted.get(option, ())
         if isinstance(value, types) and (option == "bool" or not isinstance(value, bool)):
-            number: Any = value
-            return float(number) if option == "float" else value
-    raise ColdError(f"{name} must be {' or '.join(w for w in wanted if w != 'None')}, got {value!r}")
+            if option == "float":
+                return number(name, value)
+            if option == "int" and not -LARGEST_WHOLE <= value <= LARGEST_WHOLE:  # type: ignore[operator]
+                raise ColdError(f"{name} must be at most {LARGEST_WHOLE}, got {shown(value)}")
+            return value
+    raise ColdError(f"{name} must be {' or '.join(w for w in wanted if w != 'None')}, got {shown(value)}")
+
+
+def _options(name: str, value: Any) -> dict[str, Any]:
+    """Further options by name; they are part of a run's name, so they must be plain data."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise ColdError(f"{name} must be options by name, got {shown(value)}")
+    try:
+        json.dumps(dict(value), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise ColdError(f"{name} must be finite numbers, texts and lists of them, got {shown(value)}") from None
+    return dict(value)
 
 
 def _plain(value: Any) -> Any:
@@ -185,4 +219,4 @@ def _plain(value: Any) -> Any:
 
 
 def _safe(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_" else "_" for c in Path(name).name) or "own"
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in Path(name).name)[:_LONGEST_NAME] or "own"

@@ -18,7 +18,8 @@ plain pass is exact.
 forward, without a graph. With `idle="auto"`, the default, this is done where it is cheaper, that is where such samples
 are a fifth of the joint batch or more; fewer of them stay in the joint pass with weight 0. A model with BatchNorm
 always keeps the joint pass in "auto": there all samples share the statistics of one forward, and taking some out
-would change the others' outputs. `idle="joint"` never splits.
+would change the others' outputs. So does a run on a GPU: which queues are empty would have to be read back at every
+step, and to wait for that costs more than the split saves. `idle="joint"` never splits.
 """
 
 from __future__ import annotations
@@ -30,19 +31,24 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from coldtheory.controllers import Controller
+from coldtheory.ground.checks import number, shown, whole
 from coldtheory.ground.errors import ColdError
+from coldtheory.ground.limits import demand_memory
 
+from .ahead import Ahead
 from .config import Idle, Policy, QueueUpdate, Replay, Weights, check_setting
 from .layer_modes import frozen_statistics, is_noisy, shares_statistics
 from .losses import Runs, merged, per_sample_losses
-from .memory import Draw, Memory, Samples, TensorSamples
+from .memory import Draw, Memory, Samples, TensorSamples, sums_by_task
 from .queues import VirtualQueues
-from .references import Previous, State, oracle_reference
+from .references import State, reference_of
 from .streams import Streams
 
 Forward = Callable[[nn.Module, Tensor, Runs], list[Tensor]]
 Losses = Callable[[Sequence[Tensor], Tensor], Tensor]
 Prepare = Callable[[Tensor, torch.Generator], Tensor]
+_WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)  # types of labels
 _EVALUATION_BATCH = 1024
 _WORTH = 0.2  # share of idle samples from which a second forward is cheaper than their backward pass
 
@@ -54,7 +60,9 @@ class COLD:
     tasks        : how many tasks will come at most (T)
     memory       : M samples in all, floor(M/T) of each task; or a `Memory`
     memory_batch : samples of each past task per step (replay="per-task"), or of all together ("mixed")
-    oracle       : None: compare with the previous model; "exact", "window:N", "streaming": with the best one
+    reference    : compare past tasks with the "previous" model, the "best" one, or the "stored" one at the task's end
+    oracle       : how the best is found: "exact", "window:N" or "streaming"; given alone it means reference="best"
+    controller   : how the weight of a past task follows from its constraint, as in "leaky:a=0.1"; None is the queue
     queue_update : when the queues move: at every step by the drawn samples, or at the end of every epoch or task by all
                    memory samples
     heads        : the head of each task; `forward(model, x, runs)` gives one tensor of logits per piece of the batch.
@@ -75,7 +83,9 @@ class COLD:
         memory_batch: int = 1,
         weights: Weights = "sum",
         queue_update: QueueUpdate = "step",
+        reference: str | None = None,
         oracle: str | None = None,
+        controller: Controller | str | None = None,
         replay: Replay = "per-task",
         policy: Policy = "uniform",
         idle: Idle = "auto",
@@ -93,28 +103,43 @@ class COLD:
     ) -> None:
         for setting, chosen in (("queue_update", queue_update), ("replay", replay), ("idle", idle)):
             check_setting(setting, chosen)
-        for name, number in (("V", V), ("memory_batch", memory_batch), ("reference_passes", reference_passes)):
-            if not number > 0:
-                raise ColdError(f"{name} must be > 0, got {number}")
-        self.device = torch.device(device)
+        V, tasks, seed = number("V", V, above=0), whole("tasks", tasks, least=1), whole("seed", seed, least=0)
+        memory_batch, reference_passes, batch_size = (
+            whole(name, given, least=1)
+            for name, given in (
+                ("memory_batch", memory_batch), ("reference_passes", reference_passes), ("batch_size", batch_size),
+            )
+        )  # fmt: skip
+        demand_memory(8 * tasks**2, f"a table of {tasks} tasks by {tasks}")
+        self.device = _device(device)
         self.V = V
         self.memory = (
             memory if isinstance(memory, Memory) else Memory(memory, tasks, policy=policy, device=device, dtype=dtype)
         )
-        self.queues = VirtualQueues(tasks, delta=delta, weights=weights, device=device, dtype=dtype)
-        self.reference = Previous() if oracle is None else oracle_reference(oracle, self.memory)
+        if self.memory.tasks < tasks:
+            raise ColdError(f"memory is for {self.memory.tasks} tasks, tasks is {tasks}; give a memory for all of them")
+        self.queues = VirtualQueues(
+            tasks, delta=delta, weights=weights, controller=controller, device=device, dtype=dtype
+        )
+        compared = reference or ("previous" if oracle is None else "best")
+        self.reference = reference_of(compared, oracle or "exact", self.memory)
         self.task = 0
         self.compared_with = torch.full((tasks, tasks), -1)  # [t, k]: whose loss task k is compared with during task t
         self._memory_batch, self._queue_update = memory_batch, queue_update
         self._per_task, self._idle = replay == "per-task", idle
         self._passes = reference_passes
-        self._heads = [0] * tasks if heads is None else list(heads)
+        if heads is not None and not isinstance(heads, Sequence):
+            raise ColdError(f"heads must be a list of whole numbers, one per task, got {shown(heads)}")
+        self._heads = [0] * tasks if heads is None else [whole("heads", head, least=0) for head in heads]
+        if len(self._heads) < tasks:
+            raise ColdError(f"heads has {len(self._heads)} entries for {tasks} tasks; give one per task")
         self._forward = forward or _call
         self._loss_of = losses
         self._prepare = prepare or _identity
         self._augments = augments
         self._batch_size = batch_size
         self._streams = streams or Streams(seed, self.device)
+        self._ahead = Ahead(self.memory, self._streams, per_task=self._per_task)
         self._samples: Samples | None = None
         if self._per_task and self.memory.policy == "uniform" and memory_batch > self.memory.per_task:
             raise ColdError(
@@ -126,10 +151,14 @@ class COLD:
 
     def begin_task(self, model: nn.Module, x: Tensor | Samples) -> None:
         """Measure the reference losses; `x` are the new task's samples."""
-        self._samples = TensorSamples(x, torch.zeros(len(x))) if isinstance(x, Tensor) else x
+        if self.task >= len(self._heads):
+            raise ColdError(f"begin_task was called for task {self.task + 1}, tasks is {len(self._heads)}")
+        self._samples = _samples(x, None)
         if self.task:
             chosen = self.reference.refresh(self.memory, self.task, model, lambda w: self._measured(model, w))
             self.compared_with[self.task, : self.task] = chosen
+            if self.queues.controller.looks != "never":
+                self.queues.begin_task(self._excess_on_all(model))
 
     def loss(self, model: nn.Module, raw: Tensor, y: Tensor) -> Tensor:
         """The objective on one batch of the present task; with queue_update="step" the queues move too."""
@@ -137,7 +166,9 @@ class COLD:
             raise ColdError("loss() was called before begin_task(model, x)")
         if not self.task:
             return self.V * self._losses(model, raw, y, [(self._heads[0], len(raw))]).mean()
-        draw = self._draw()
+        draw = self._ahead.draw(self._memory_batch, self.task)
+        if self._looks_at_step:
+            return self._looking(model, raw, y, draw)
         beta = self.queues.beta(self.task)
         weight = beta[draw.owner] * draw.weight
         alive = self._alive(model, beta, draw, len(raw))
@@ -151,9 +182,11 @@ class COLD:
 
     def end_task(self, model: nn.Module, x: Tensor | Samples, y: Tensor | None = None) -> None:
         """Move the queues if this is when they move, and store samples of the finished task."""
+        if self._samples is None:
+            raise ColdError("end_task() was called before begin_task(model, x)")
+        samples = _samples(x, _required(y) if isinstance(x, Tensor) else None)
         if self._queue_update == "task":
             self._update_on_all(model)
-        samples = TensorSamples(x, _required(y)) if isinstance(x, Tensor) else x
         self.memory.add_task(samples, self.task, self._streams.cpu("memory"))
         self.task += 1
         self._samples = None
@@ -168,12 +201,24 @@ class COLD:
             self._move(draw, losses.detach()[n:])
         return torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight]))
 
+    def _looking(self, model: nn.Module, raw: Tensor, y: Tensor, draw: Draw) -> Tensor:
+        """The same, where weights need the constraints at the present model; queues that move at every step do so
+        first, by the model that the last step has led to."""
+        n = len(raw)
+        losses = self._losses(model, *self._with_memory(raw, y, draw))
+        excess = self._excess(draw, losses.detach()[n:])
+        if self._needs_measure:
+            self.queues.update(excess)
+        weight = self.queues.beta(self.task, excess)[draw.owner] * draw.weight
+        return torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight]))
+
     def _split(self, model: nn.Module, raw: Tensor, y: Tensor, draw: Draw, weight: Tensor, alive: list[bool]) -> Tensor:
         """A graph for the batch and the tasks with Q_k > 0 only; the others are measured without one, if at all."""
-        n, mask = len(raw), weight > 0
-        lively = _kept(draw, alive, mask)
+        n = len(raw)
+        lively, idle = _kept(draw, alive), _kept(draw, [not a for a in alive])
+        weight = _rows(weight, draw, alive)
         if not self._needs_measure:  # samples without a weight are not needed at all
-            return self._joint(model, raw, y, lively, weight[mask])
+            return self._joint(model, raw, y, lively, weight)
         if shares_statistics(model):
             with torch.no_grad():
                 replayed = self._losses(model, *self._with_memory(raw, y, draw))[n:]
@@ -181,20 +226,22 @@ class COLD:
                 losses = self._losses(model, *self._with_memory(raw, y, lively))
         else:
             with torch.no_grad():
-                quiet = self._losses(model, *self._memory_only(_kept(draw, [not a for a in alive], ~mask)))
+                quiet = self._losses(model, *self._memory_only(idle))
             losses = self._losses(model, *self._with_memory(raw, y, lively))
-            replayed = (
-                quiet.new_empty(len(draw)).masked_scatter_(~mask, quiet).masked_scatter_(mask, losses.detach()[n:])
-            )
+            measured = {True: torch.split(losses.detach()[n:], lively.counts), False: torch.split(quiet, idle.counts)}
+            pieces = {kind: iter(parts) for kind, parts in measured.items()}
+            replayed = torch.cat([next(pieces[alive[task]]) for task in draw.tasks])
         self._move(draw, replayed)
-        return torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight[mask]]))
+        return torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight]))
 
     def _alive(self, model: nn.Module, beta: Tensor, draw: Draw, n: int) -> list[bool] | None:
         """Which past tasks have a weight; None: all of them, or one joint forward is wanted or cheaper."""
         auto = self._idle == "auto"
+        if self._idle == "joint" or (auto and (self.device.type != "cpu" or shares_statistics(model))):
+            return None
         # samples that need not be measured cost nothing to leave out
         enough = _WORTH * (n + len(draw)) if auto and self._needs_measure else 1
-        if self._idle == "joint" or len(draw) < enough or (auto and shares_statistics(model)):
+        if len(draw) < enough:
             return None
         alive: list[bool] = (beta > 0).tolist()
         idle = sum(count for k, count in zip(draw.tasks, draw.counts, strict=True) if not alive[k])
@@ -204,16 +251,19 @@ class COLD:
     def _needs_measure(self) -> bool:
         return self._queue_update == "step"
 
-    def _move(self, draw: Draw, losses: Tensor) -> None:
-        """Q_k <- max(Q_k + mean over the drawn samples of task k (present - reference loss) - delta, 0)."""
-        excess = draw.weight * (losses.to(self.memory.reference.dtype) - self.memory.reference[draw.slots])
-        self.queues.update(excess.new_zeros(self.task).index_add_(0, draw.owner, excess))
+    @property
+    def _looks_at_step(self) -> bool:
+        """Whether the weights need the constraints at the model of this very step."""
+        looks = self.queues.controller.looks
+        return looks == "always" or (looks == "before" and self._needs_measure)
 
-    def _draw(self) -> Draw:
-        generator = self._streams.cpu("replay")
-        if self._per_task:
-            return self.memory.draw_per_task(self._memory_batch, self.task, generator)
-        return self.memory.draw_mixed(self._memory_batch, self.task, generator)
+    def _move(self, draw: Draw, losses: Tensor) -> None:
+        self.queues.update(self._excess(draw, losses))
+
+    def _excess(self, draw: Draw, losses: Tensor) -> Tensor:
+        """Mean over the drawn samples of each past task of present minus reference loss, (past,)."""
+        excess = draw.weight * (losses.to(self.memory.reference.dtype) - self.memory.reference[draw.slots])
+        return sums_by_task(excess, draw.owner, self.task)
 
     def _with_memory(self, raw: Tensor, y: Tensor, draw: Draw) -> tuple[Tensor, Tensor, Runs]:
         stored, labels, runs = self._memory_only(draw)
@@ -232,9 +282,12 @@ class COLD:
 
     def _update_on_all(self, model: nn.Module) -> None:
         if self.task:
-            slots = self.memory.everything(self.task)
-            excess = self._measured(model, None) - self.memory.reference[slots.to(self.device)]
-            self.queues.update(self.memory.task_means(slots, excess, self.task))
+            self.queues.update(self._excess_on_all(model))
+
+    def _excess_on_all(self, model: nn.Module) -> Tensor:
+        slots = self.memory.everything(self.task)
+        excess = self._measured(model, None) - self.memory.reference[slots.to(self.device)]
+        return self.memory.task_means(slots, excess, self.task)
 
     @torch.no_grad()
     def _measured(self, model: nn.Module, weights: State | None) -> Tensor:
@@ -294,7 +347,7 @@ class COLD:
 
     def resume_task(self, x: Tensor | Samples) -> None:
         """After `load` in the middle of a task: which samples the task has."""
-        self._samples = TensorSamples(x, torch.zeros(len(x))) if isinstance(x, Tensor) else x
+        self._samples = _samples(x, None)
 
 
 class _Replaced(nn.Module):
@@ -309,16 +362,27 @@ class _Replaced(nn.Module):
         return functional_call(self._model[0], self._weights, args)
 
 
-def _kept(draw: Draw, tasks: list[bool], mask: Tensor) -> Draw:
-    """The samples of some tasks, still grouped; `mask` says the same sample by sample."""
+def _kept(draw: Draw, tasks: list[bool]) -> Draw:
+    """The samples of some tasks, still grouped."""
     kept = [(task, count) for task, count in zip(draw.tasks, draw.counts, strict=True) if tasks[task]]
-    return Draw(
-        draw.slots[mask], [task for task, _ in kept], [count for _, count in kept], draw.weight[mask], draw.owner[mask]
-    )
+    slots, weight, owner = (_rows(column, draw, tasks) for column in (draw.slots, draw.weight, draw.owner))
+    return Draw(slots, [task for task, _ in kept], [count for _, count in kept], weight, owner)
+
+
+def _rows(column: Tensor, draw: Draw, tasks: list[bool]) -> Tensor:
+    """The rows of some tasks; how many there are is known, so that a GPU need not be asked as with a mask."""
+    parts = zip(draw.tasks, torch.split(column, draw.counts), strict=True)
+    return torch.cat([part for task, part in parts if tasks[task]] or [column[:0]])
 
 
 def _call(model: nn.Module, x: Tensor, runs: Runs) -> list[Tensor]:
-    return [model(x)]
+    try:
+        return [model(x)]
+    except torch.OutOfMemoryError:
+        raise
+    except (IndexError, RuntimeError, TypeError, ValueError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ColdError(f"the model does not take x of shape {tuple(x.shape)} and type {x.dtype}: {reason}") from error
 
 
 def _identity(raw: Tensor, generator: torch.Generator) -> Tensor:
@@ -328,4 +392,28 @@ def _identity(raw: Tensor, generator: torch.Generator) -> Tensor:
 def _required(y: Tensor | None) -> Tensor:
     if y is None:
         raise ColdError("end_task(model, x, y) needs the labels y")
+    if not isinstance(y, Tensor) or y.dim() != 1 or y.dtype not in _WHOLE:
+        raise ColdError(f"y must be a tensor of whole numbers (n,), got {shown(y)}")
+    if len(y) and int(y.min()) < 0:
+        raise ColdError(f"y holds the label {int(y.min())}; labels count from 0")
     return y
+
+
+def _samples(x: Tensor | Samples, y: Tensor | None) -> Samples:
+    """The samples of a task; a plain tensor must come with as many labels, or without any."""
+    if not isinstance(x, Tensor):
+        if not all(hasattr(x, name) for name in ("y", "raw", "__len__")):
+            raise ColdError(f"x must be a tensor (n, ...) or a part of a benchmark, got {shown(x)}")
+        return x
+    if x.dim() == 0 or len(x) == 0:
+        raise ColdError(f"x must be a tensor of one sample or more, (n, ...), got {tuple(x.shape)}")
+    if y is not None and len(y) != len(x):
+        raise ColdError(f"x has {len(x)} samples and y {len(y)} labels")
+    return TensorSamples(x, torch.zeros(len(x)) if y is None else y)
+
+
+def _device(name: torch.device | str) -> torch.device:
+    try:
+        return torch.device(name)
+    except (RuntimeError, TypeError, ValueError, OverflowError):
+        raise ColdError(f"device must be cpu, cuda or cuda:N, got {shown(name)}") from None

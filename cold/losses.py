@@ -8,6 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from coldtheory.ground.checks import shown
+from coldtheory.ground.errors import ColdError
+
+_LABELS = (torch.int64, torch.uint8)
+_NO_LABEL = -(2**62)
+
 Runs = list[tuple[int, int]]  # consecutive pieces of a batch: (head, number of samples)
 
 
@@ -38,7 +44,13 @@ def per_sample_losses(logits: Sequence[Tensor], y: Tensor) -> Tensor:
     """The cross-entropy of each sample, (n,), in single precision at least."""
     joint = joined(logits)
     joint = joint if joint.dtype == torch.float64 else joint.float()
-    return functional.cross_entropy(joint, y, reduction="none")
+    if not isinstance(y, Tensor) or y.dtype not in _LABELS or y.shape != joint.shape[:1]:
+        raise ColdError(f"y must be {len(joint)} labels of type int64, one per sample, got {shown(y)}")
+    try:  # no label is passed over: torch would take -100 for one that does not count
+        return functional.cross_entropy(joint, y, reduction="none", ignore_index=_NO_LABEL)
+    except IndexError:
+        wrong = y[(y < 0) | (y >= joint.shape[1])]
+        raise ColdError(f"y holds the label {int(wrong[0])}, the head has 0..{joint.shape[1] - 1}") from None
 
 
 def _widened(piece: Tensor, width: int) -> Tensor:

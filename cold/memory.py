@@ -9,16 +9,21 @@ drawn is decided on the CPU, from a generator of the caller; the samples themsel
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from coldtheory.ground.checks import whole
 from coldtheory.ground.errors import ColdError
+from coldtheory.ground.limits import demand_memory
 
 from .config import Policy, check_setting
+
+_SLOT_BYTES = 32  # per sample: label, task, reference loss and place
 
 
 class Samples(Protocol):
@@ -48,9 +53,11 @@ class TensorSamples:
 class Draw:
     """Slots of one replay batch, grouped by task in ascending order.
 
-    tasks, counts : which tasks were drawn and how many samples of each, (G,) on the CPU
+    tasks, counts : which tasks were drawn and how many samples of each, known to the program without a look at the
+                    device
     weight        : (n,) on the device, such that sum(weight * loss) over a task's samples estimates its mean loss
                     without bias
+    order         : a random order of the samples, where one was asked for
     """
 
     slots: Tensor
@@ -58,9 +65,115 @@ class Draw:
     counts: list[int]
     weight: Tensor
     owner: Tensor  #: task of each sample, (n,) on the device
+    order: list[int] | None = None
 
     def __len__(self) -> int:
         return len(self.slots)
+
+
+@dataclass(frozen=True, eq=False)
+class Ledger:
+    """Which slot holds a sample of which task, on the CPU. It never changes: a memory that does gets a new one.
+
+    Slots are chosen here, from a generator of the caller, without a look at the samples. A draw of a ledger has its
+    tensors on the CPU.
+    """
+
+    owner: Tensor  #: the task of each slot, (M,); -1: empty
+    tasks: int
+    seen: int = 0  #: samples that were ever offered
+
+    def after(self, slots: Tensor, task: int, seen: int) -> Ledger:
+        """With samples of a task in some slots."""
+        owner = self.owner.clone()
+        owner[slots] = task
+        return Ledger(owner, self.tasks, seen)
+
+    @cached_property
+    def order(self) -> Tensor:
+        """The occupied slots grouped by task, for draws without a loop over tasks."""
+        occupied = (self.owner >= 0).nonzero()[:, 0]
+        return occupied[self.owner[occupied].argsort(stable=True)]
+
+    @cached_property
+    def sizes(self) -> Tensor:
+        """Samples of each task, (T,)."""
+        return torch.bincount(self.owner[self.order], minlength=self.tasks)
+
+    @cached_property
+    def counts(self) -> list[int]:
+        counts: list[int] = self.sizes.tolist()
+        return counts
+
+    @cached_property
+    def starts(self) -> Tensor:
+        """Where each task begins in `order`, (T,)."""
+        return self.sizes.cumsum(0) - self.sizes
+
+    @cached_property
+    def _owner_of_place(self) -> np.ndarray:
+        return self.owner[self.order].numpy()
+
+    # ------------------------------------------------------------------------------------------------ filling
+
+    def reservoir(self, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Of `count` further samples: (slots to be written, which of the samples each of them gets).
+
+        Sample number n goes to slot n while there is room, then to slot r uniform in 0..n if r < M.
+        """
+        size = len(self.owner)
+        number = self.seen + torch.arange(count)
+        uniform = torch.rand(count, generator=generator, dtype=torch.float64)
+        slot = torch.where(number < size, number, (uniform * (number + 1)).long())
+        rows = (slot < size).nonzero()[:, 0]
+        # of two samples for one slot the later one stays
+        last = torch.full((size,), -1).scatter_reduce(0, slot[rows], rows, "amax")
+        slots = (last >= 0).nonzero()[:, 0]
+        return slots, last[slots]
+
+    # ------------------------------------------------------------------------------------------------ drawing
+
+    def draw_per_task(self, count: int, past: int, generator: torch.Generator) -> Draw:
+        """`count` different samples of each of the first `past` tasks: slots task by task."""
+        sizes, starts = self.sizes[:past], self.starts[:past]
+        short = min(self.counts[:past], default=count)
+        if count > short:
+            raise ColdError(
+                f"a memory batch of {count} is larger than the {short} samples that the memory holds of a task; "
+                "take a smaller --memory-batch or a larger --memory"
+            )
+        if count == 1:
+            place = (torch.rand(past, 1, generator=generator, dtype=torch.float64) * sizes[:, None]).long()
+        else:
+            keys = torch.rand(past, int(sizes.max()), generator=generator)
+            beyond = torch.arange(keys.shape[1]) >= sizes[:, None]
+            place = keys.masked_fill_(beyond, -1.0).topk(count, dim=1).indices
+        slots = self.order[(starts[:, None] + place).flatten()]
+        weight = torch.full((len(slots),), 1.0 / count, dtype=torch.float64)
+        return Draw(slots, list(range(past)), [count] * past, weight, self.owner[slots])
+
+    def draw_mixed(self, count: int, past: int, generator: torch.Generator) -> Draw:
+        """`count` different samples of all past tasks together, uniformly."""
+        room = self.room(past)
+        if count > room:
+            raise ColdError(f"a memory batch of {count} is larger than the memory of {room} samples; take at most that")
+        if 4 * count > room:
+            place = torch.randperm(room, generator=generator)[:count].numpy()
+        else:  # few of many: draw a little more than needed and drop repetitions
+            place = _distinct(count, room, generator)
+        place.sort()
+        # so few numbers are a matter of calls, and numpy's take a third of the time of torch's
+        owner = self._owner_of_place[place]
+        drawn = np.bincount(owner).tolist()
+        tasks = [task for task, n in enumerate(drawn) if n]
+        weights = np.float32(room) / (count * self.sizes).clamp_min(1).numpy().astype(np.float32)
+        slots = self.order[torch.from_numpy(place)]
+        counts = [drawn[k] for k in tasks]
+        return Draw(slots, tasks, counts, torch.from_numpy(weights[owner]), torch.from_numpy(owner))
+
+    def room(self, past: int) -> int:
+        """Samples of the first `past` tasks together."""
+        return sum(self.counts[:past])
 
 
 class Memory:
@@ -76,32 +189,42 @@ class Memory:
         dtype: torch.dtype = torch.float32,
     ) -> None:
         check_setting("memory_policy", policy)
+        tasks, size = whole("tasks", tasks, least=1), whole("memory", size, least=0)
+        demand_memory(_SLOT_BYTES * size, f"a memory of {size} samples, without the samples themselves,")
         if size < tasks:
             raise ColdError(f"a memory of M = {size} holds less than one sample of each of {tasks} tasks; take M >= T")
         self.size, self.tasks = size, tasks
         self.policy: Policy = policy
         self.device = torch.device(device)
         self.per_task = size // tasks
-        self.seen = 0
+        self.ledger = Ledger(torch.full((size,), -1), tasks)
         self.raw: Tensor | None = None  # (M, ...) as the data come
         self.y = torch.zeros(size, dtype=torch.int64, device=device)
         self.reference = torch.zeros(size, device=device, dtype=dtype)  # each sample's loss under its reference model
         self.extra: dict[str, Tensor] = {}  # further numbers per sample, such as stored logits: (M, ...)
-        self.owner = torch.full((size,), -1)  # the task of each slot, on the CPU; -1: empty
-        self._sort()
 
     def __len__(self) -> int:
-        return int(self._order.numel())
+        return int(self.ledger.order.numel())
+
+    @property
+    def owner(self) -> Tensor:
+        """The task of each slot, (M,) on the CPU; -1: empty."""
+        return self.ledger.owner
+
+    @property
+    def seen(self) -> int:
+        """Samples that were ever offered."""
+        return self.ledger.seen
 
     @property
     def counts(self) -> list[int]:
         """Samples of each task, (T,)."""
-        return self._counts
+        return self.ledger.counts
 
     @property
     def past(self) -> int:
         """1 + the last task with samples: the number of past tasks at a task's start."""
-        return max((k + 1 for k, count in enumerate(self._counts) if count), default=0)
+        return max((k + 1 for k, count in enumerate(self.counts) if count), default=0)
 
     def column(self, name: str, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         """A further tensor with one entry per slot, (M, *shape), made when first asked for, saved with the memory."""
@@ -115,106 +238,62 @@ class Memory:
         """Take samples of a finished task in, by the memory's policy; the slots that were written."""
         if self.policy == "reservoir":
             order = torch.randperm(len(samples), generator=generator)
-            slots, rows = self._reservoir_slots(len(samples), generator)
+            slots, rows = self.ledger.reservoir(len(samples), generator)
             rows = order[rows]
         else:
             rows = torch.randperm(len(samples), generator=generator)[: self.per_task]
             slots = torch.arange(len(rows)) + task * self.per_task
-            self.seen += len(samples)
         rows = rows.to(samples.y.device)
-        self._write(slots, samples.raw(rows), samples.y[rows], task)
+        ledger = self.ledger.after(slots, task, self.seen + len(samples))
+        self.write(slots, samples.raw(rows), samples.y[rows], ledger)
         return slots
 
     def observe(self, raw: Tensor, y: Tensor, task: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Pass a batch through the reservoir, sample by sample in law; (slots written, rows of the batch written)."""
+        self.check_stream()
+        slots, rows = self.ledger.reservoir(len(raw), generator)
+        there = rows.to(raw.device)
+        self.write(slots, raw[there], y[there], self.ledger.after(slots, task, self.seen + len(raw)))
+        return slots, rows
+
+    def check_stream(self) -> None:
+        """Raises unless samples may come in during a task."""
         if self.policy != "reservoir":
             raise ColdError("only a reservoir memory takes samples during a task; use the reservoir policy")
-        slots, rows = self._reservoir_slots(len(raw), generator)
-        there = rows.to(raw.device)
-        self._write(slots, raw[there], y[there], task)
-        return slots, rows
 
     def put(self, slots: Tensor, raw: Tensor, y: Tensor, task: int) -> None:
         """Samples of one task into given slots, for a method with a policy of its own."""
-        self.seen += len(slots)
-        self._write(slots, raw, y, task)
+        self.write(slots, raw, y, self.ledger.after(slots, task, self.seen + len(slots)))
 
-    def _reservoir_slots(self, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Sample number n goes to slot n while there is room, then to slot r uniform in 0..n if r < M."""
-        number = self.seen + torch.arange(count)
-        uniform = torch.rand(count, generator=generator, dtype=torch.float64)
-        slot = torch.where(number < self.size, number, (uniform * (number + 1)).long())
-        self.seen += count
-        rows = (slot < self.size).nonzero()[:, 0]
-        # of two samples for one slot the later one stays
-        last = torch.full((self.size,), -1).scatter_reduce(0, slot[rows], rows, "amax")
-        slots = (last >= 0).nonzero()[:, 0]
-        return slots, last[slots]
-
-    def _write(self, slots: Tensor, raw: Tensor, y: Tensor, task: int) -> None:
+    def write(self, slots: Tensor, raw: Tensor, y: Tensor, ledger: Ledger) -> None:
+        """Samples into slots, on either device; `ledger` says whose they are then."""
         if self.raw is None:
             self.raw = torch.zeros((self.size, *raw.shape[1:]), dtype=raw.dtype, device=self.device)
         there = slots.to(self.device)
         self.raw[there] = raw.to(self.device)
         self.y[there] = y.to(self.device)
-        self.owner[slots] = task
-        self._sort()
-
-    def _sort(self) -> None:
-        """Slots grouped by task, for draws without a loop over tasks."""
-        occupied = (self.owner >= 0).nonzero()[:, 0]
-        self._order = occupied[self.owner[occupied].argsort(stable=True)]
-        counts = torch.bincount(self.owner[self._order], minlength=self.tasks)
-        self._counts: list[int] = counts.tolist()
-        self._starts = counts.cumsum(0) - counts
-        self._sizes = counts
-        self._owner_of_place = self.owner[self._order].numpy()
+        self.ledger = ledger
 
     # ------------------------------------------------------------------------------------------------ drawing
 
     def draw_per_task(self, count: int, past: int, generator: torch.Generator) -> Draw:
         """`count` different samples of each of the first `past` tasks: slots task by task."""
-        sizes, starts = self._sizes[:past], self._starts[:past]
-        self._check(count, past)
-        if count == 1:
-            place = (torch.rand(past, 1, generator=generator, dtype=torch.float64) * sizes[:, None]).long()
-        else:
-            keys = torch.rand(past, int(sizes.max()), generator=generator)
-            beyond = torch.arange(keys.shape[1]) >= sizes[:, None]
-            place = keys.masked_fill_(beyond, -1.0).topk(count, dim=1).indices
-        slots = self._order[(starts[:, None] + place).flatten()]
-        return self._draw(slots, list(range(past)), [count] * past, None)
+        return self.placed(self.ledger.draw_per_task(count, past, generator))
 
     def draw_mixed(self, count: int, past: int, generator: torch.Generator) -> Draw:
         """`count` different samples of all past tasks together, uniformly."""
-        room = sum(self._counts[:past])
-        if count > room:
-            raise ColdError(f"a memory batch of {count} is larger than the memory of {room} samples; take at most that")
-        if 4 * count > room:
-            place = torch.randperm(room, generator=generator)[:count].numpy()
-        else:  # few of many: draw a little more than needed and drop repetitions
-            place = _distinct(count, room, generator)
-        place.sort()
-        # so few numbers are a matter of calls, and numpy's take a third of the time of torch's
-        owner = self._owner_of_place[place]
-        drawn = np.bincount(owner).tolist()
-        tasks = [task for task, n in enumerate(drawn) if n]
-        weights = np.float32(room) / (count * self._sizes).clamp_min(1).numpy().astype(np.float32)
-        return self._draw(
-            self._order[torch.from_numpy(place)], tasks, [drawn[k] for k in tasks],
-            torch.from_numpy(weights[owner]), torch.from_numpy(owner),
-        )  # fmt: skip
+        return self.placed(self.ledger.draw_mixed(count, past, generator))
 
     def chunks(self, per_chunk: int, past: int, *, per_task: bool, generator: torch.Generator) -> list[Draw]:
         """All samples of the past tasks once, in random order, in batches of the composition of a training step."""
+        order = self.ledger.order
         if not per_task:
-            room = int(self._sizes[:past].sum())
-            shuffled = self._order[torch.randperm(room, generator=generator)]
+            shuffled = order[torch.randperm(self.ledger.room(past), generator=generator)]
             return self._batches(shuffled, per_chunk)
-        keys = torch.rand(len(self._order), generator=generator)
+        keys = torch.rand(len(order), generator=generator)
         by_task = [
-            self._order[start : start + size][keys[start : start + size].argsort()]
-            for start, size in zip(self._starts[:past].tolist(), self._counts[:past], strict=True)
+            order[start : start + size][keys[start : start + size].argsort()]
+            for start, size in zip(self.ledger.starts[:past].tolist(), self.counts[:past], strict=True)
         ]
         rounds = max((len(slots) + per_chunk - 1) // per_chunk for slots in by_task)
         return [self._grouped(torch.cat([s.roll(-i * per_chunk)[:per_chunk] for s in by_task])) for i in range(rounds)]
@@ -225,13 +304,13 @@ class Memory:
 
     def everything(self, past: int) -> Tensor:
         """All slots of the first `past` tasks, task by task, on the CPU."""
-        return self._order[: int(self._sizes[:past].sum())]
+        return self.ledger.order[: self.ledger.room(past)]
 
     def task_means(self, slots: Tensor, values: Tensor, past: int) -> Tensor:
         """Mean over each past task's samples, (past,); 0 for a task with none."""
-        owner = self.owner[slots].to(values.device)
-        total = torch.zeros(past, dtype=values.dtype, device=values.device).index_add_(0, owner, values)
-        return total / torch.bincount(owner, minlength=past).clamp_min(1)
+        owner = self.owner[slots]
+        total = sums_by_task(values, owner.to(values.device), past)
+        return total / torch.bincount(owner, minlength=past).clamp_min(1).to(values.device)
 
     def _batches(self, slots: Tensor, size: int) -> list[Draw]:
         """Consecutive batches, each grouped by task; what `_grouped` does for one is done for all at once."""
@@ -250,25 +329,14 @@ class Memory:
 
     def _grouped(self, slots: Tensor) -> Draw:
         slots = slots[self.owner[slots].argsort(stable=True)]
-        tasks, counts = torch.unique_consecutive(self.owner[slots], return_counts=True)
-        return self._draw(slots, tasks.tolist(), counts.tolist(), torch.ones(len(slots)))
+        owner = self.owner[slots]
+        tasks, counts = torch.unique_consecutive(owner, return_counts=True)
+        return self.placed(Draw(slots, tasks.tolist(), counts.tolist(), torch.ones(len(slots)), owner))
 
-    def _draw(
-        self, slots: Tensor, tasks: list[int], counts: list[int], weight: Tensor | None, owner: Tensor | None = None
-    ) -> Draw:
-        if weight is None:  # the same number of each task
-            weight = self.reference.new_full((len(slots),), 1.0 / counts[0] if counts else 1.0)
-        weight = weight.to(self.device, self.reference.dtype)
-        owner = self.owner[slots] if owner is None else owner
-        return Draw(slots.to(self.device), tasks, counts, weight, owner.to(self.device))
-
-    def _check(self, count: int, past: int) -> None:
-        short = min(self._counts[:past], default=count)
-        if count > short:
-            raise ColdError(
-                f"a memory batch of {count} is larger than the {short} samples that the memory holds of a task; "
-                "take a smaller --memory-batch or a larger --memory"
-            )
+    def placed(self, draw: Draw) -> Draw:
+        """A ledger's draw on the memory's device."""
+        weight = draw.weight.to(self.device, self.reference.dtype)
+        return replace(draw, slots=draw.slots.to(self.device), weight=weight, owner=draw.owner.to(self.device))
 
     # ------------------------------------------------------------------------------------------------ keeping
 
@@ -283,13 +351,25 @@ class Memory:
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        self.seen = int(state["seen"])
+        self.ledger = Ledger(state["owner"].cpu(), self.tasks, int(state["seen"]))
         self.raw = None if state["raw"] is None else state["raw"].to(self.device)
         self.y = state["y"].to(self.device)
-        self.owner = state["owner"].cpu()
         self.reference = state["reference"].to(self.device)
         self.extra = {name: value.to(self.device) for name, value in state["extra"].items()}
-        self._sort()
+
+
+def sums_by_task(values: Tensor, owner: Tensor, tasks: int) -> Tensor:
+    """The sum of each task's values, (tasks,); `owner` says whose each value is.
+
+    On the CPU the values are added one by one, in their order. A GPU would add them in an order that differs from call
+    to call; there each task's sum is a reduction of its own.
+
+    >>> sums_by_task(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([0, 2, 2]), 3)
+    tensor([1., 0., 6.])
+    """
+    if values.device.type == "cpu":
+        return values.new_zeros(tasks).index_add_(0, owner, values)
+    return torch.where(owner == torch.arange(tasks, device=owner.device)[:, None], values, 0.0).sum(1)
 
 
 def _distinct(count: int, room: int, generator: torch.Generator) -> np.ndarray:

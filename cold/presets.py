@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from coldtheory.ground.errors import ColdError, unknown_name
+from coldtheory.ground.checks import choice, shown
+from coldtheory.ground.errors import ColdError
 from coldtheory.paper import paper
 
-from .catalogue import METHODS, method_title
+from .catalogue import METHODS, method_title, named_by_reference
 from .config import RunConfig, make_config, read_config
 
 PRESETS = ("paper",)
@@ -25,8 +26,10 @@ def preset_settings(preset: str, dataset: str, method: str, memory: int | None) 
     >>> preset_settings("paper", "pmnist", "cold", None)["delta"]
     2.0
     """
-    if preset not in PRESETS:
-        raise unknown_name("preset", preset, PRESETS)
+    choice("preset", preset, PRESETS)
+    for name, text in (("dataset", dataset), ("method", method)):
+        if not isinstance(text, str):
+            raise ColdError(f"{name} must be str, got {shown(text)}")
     columns = paper().runs(dataset, method_title(method)) or paper().runs(dataset, METHODS["cold"].title)
     if not columns:
         known = sorted({run.dataset for run in paper().runs()})
@@ -63,7 +66,7 @@ def build_config(path: Path | None, flags: Mapping[str, Any]) -> RunConfig:
             preset_settings(
                 named["preset"],
                 named.get("dataset", plain.dataset),
-                named.get("method", plain.method),
+                named_by_reference(named.get("method", plain.method), named.get("reference"))[0],
                 named.get("memory"),
             ),
         )

@@ -1,4 +1,5 @@
-"""Whose loss a past task is compared with: the previous model's (COLD) or the best past model's (COLD-ORACLE).
+"""Whose loss a past task is compared with: the previous model's (COLD), the best past model's (COLD-ORACLE), or that
+of the model at the end of that task, for ever (Case 3).
 
 No second model is needed while a task is trained: each memory sample's reference loss is kept as a number, which is
 refreshed when a task starts. Models count from 0: model j is the one after task j. At the start of task t, for the
@@ -7,6 +8,8 @@ memory of each task k < t:
     previous     model t-1
     exact        the model of 0..t-1 with the smallest mean loss on that memory; all weights are kept, on the CPU
     window:N     the same among the last N models
+    stored       model k, so that queues count forgetting as the field defines it: each sample's loss is measured once,
+                 when its task has just ended. The remark on streaming holds here too.
     streaming    the smallest mean loss since the memory was stored, that is among models k..t-1: O(t) numbers, no
                  weights. Where a forward shares statistics or is augmented, the kept number was measured beside the
                  samples of the task of that time.
@@ -22,10 +25,14 @@ from torch import Tensor, nn
 
 from coldtheory.ground.errors import ColdError
 
+from .config import check_setting
 from .memory import Memory
 
 State = dict[str, Tensor]
 Measure = Callable[[State | None], Tensor]  # a model's weights (None: the present ones) -> losses of all memory samples
+
+
+_DIGITS = 9  # of the number of models in a window
 
 
 class Previous:
@@ -104,6 +111,26 @@ class Streaming(Previous):
         self.choice = state["choice"].cpu()
 
 
+class Stored(Previous):
+    """Case 3: the model at the end of the past task. Samples of the newest past task are measured, the others stay."""
+
+    def refresh(self, memory: Memory, past: int, model: nn.Module, measure: Measure) -> Tensor:
+        slots = memory.everything(past)
+        new = (memory.owner[slots] == past - 1).to(memory.device)
+        there = slots.to(memory.device)
+        losses = measure(None).to(memory.reference.dtype)
+        memory.reference[there] = torch.where(new, losses, memory.reference[there])
+        return torch.arange(past)
+
+
+def reference_of(reference: str, oracle: str, memory: Memory) -> Previous:
+    """The reference that `--reference` names; `--oracle` says how the best is found."""
+    check_setting("reference", reference)
+    if reference == "best":
+        return oracle_reference(oracle, memory)
+    return Stored() if reference == "stored" else Previous()
+
+
 def oracle_reference(text: str, memory: Memory) -> Previous:
     """The reference that `--oracle` names: exact, window:N or streaming."""
     if text == "exact":
@@ -112,7 +139,9 @@ def oracle_reference(text: str, memory: Memory) -> Previous:
         if memory.policy != "uniform":
             raise ColdError("--oracle streaming needs a memory that never changes; take the uniform memory policy")
         return Streaming(memory.tasks, memory.device)
+    if not isinstance(text, str):
+        raise ColdError(f"oracle must be exact, streaming or window:N, got {text!r}")
     kind, _, number = text.partition(":")
-    if kind == "window" and number.isdecimal() and int(number) > 0:
+    if kind == "window" and number.isdecimal() and len(number) <= _DIGITS and int(number) > 0:
         return Best(int(number))
     raise ColdError(f"cannot read --oracle {text!r}: give exact, streaming or window:N with N >= 1")

@@ -8,6 +8,7 @@ version of torch these are the same on all machines.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -40,10 +41,21 @@ class Streams:
         self._seed = seed
         self._device = device
         self._generators: dict[str, torch.Generator] = {}
+        self._lent: dict[str, Callable[[], None]] = {}
 
     def cpu(self, name: str) -> torch.Generator:
-        """For indices: always drawn on the CPU, so that a GPU sees the same batches."""
+        """For indices: always drawn on the CPU, so that a GPU sees the same batches.
+
+        Ask for it whenever you draw, and do not keep it: `cold.ahead` may have drawn from it for the steps to come,
+        and gives that back when it is asked for.
+        """
+        if name in self._lent:
+            self._lent.pop(name)()
         return self._get(f"cpu/{name}", torch.device("cpu"))
+
+    def lend(self, name: str, give_back: Callable[[], None]) -> None:
+        """Somebody has drawn ahead from the CPU's stream; `give_back` puts it where it would stand otherwise."""
+        self._lent[name] = give_back
 
     def device(self, name: str) -> torch.Generator:
         """For noise of a sample's size (augmentation): drawn where the samples are."""
@@ -54,10 +66,16 @@ class Streams:
             self._generators[name] = torch.Generator(device).manual_seed(derived_seed(self._seed, "run", name))
         return self._generators[name]
 
+    def _take_back(self) -> None:
+        while self._lent:
+            self._lent.popitem()[1]()
+
     def state(self) -> dict[str, Tensor]:
+        self._take_back()
         return {name: generator.get_state() for name, generator in self._generators.items()}
 
     def load(self, state: dict[str, Tensor]) -> None:
+        self._take_back()
         self._generators.clear()
         for name, value in state.items():
             device = torch.device("cpu") if name.startswith("cpu/") else self._device

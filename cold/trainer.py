@@ -1,7 +1,7 @@
 """The training loop that all methods share, with evaluation after every task, checkpoints and resume.
 
 Data are tensors on the device; an epoch is a permutation of rows, a batch a gather. Nothing in the loop waits for
-the device but a look at the losses every fifty steps.
+the device but a look at the losses and queues of the last fifty steps. What methods wait for stands in docs/speed.md.
 
 On one machine's CPU, with the same number of threads, a run gives the same bits every time, whether in one piece or
 stopped and resumed. Machines with other kernels agree up to rounding, which training amplifies.
@@ -21,11 +21,12 @@ import numpy as np
 import torch
 from torch import nn
 
+from coldtheory.ground.checks import kind_of, number
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 
 from .checkpoint import checkpoints, load_latest, remove_checkpoints, save_checkpoint
-from .compute import accuracies, load_data, make_optimizer, peak_memory, pick_device
+from .compute import accuracies, load_data, make_optimizer, peak_memory, pick_device, repeatable
 from .config import RunConfig, check_memory
 from .data import Benchmark, Part
 from .diagnostics import Watch
@@ -38,6 +39,7 @@ from .streams import Streams
 
 _LOOK_EVERY = 50
 _QUEUE_POINTS = 1000
+_PARTS = ("config", "model", "optimizer", "method", "streams", "position", "record")  # of a checkpoint, each a dict
 
 
 class Stopped(Exception):
@@ -49,7 +51,8 @@ class Trainer:
 
     out              : checkpoints and results go to the folder <out>/<run id>; None keeps everything in memory
     checkpoint_every : minutes between checkpoints inside a task; there is one at each task boundary anyway
-    should_stop      : asked at every step; when true the run saves its state and raises `Stopped`
+    should_stop      : asked at every step (by several processes together: every fifty steps); when true the run saves
+                       its state and raises `Stopped`
     group            : the processes that share this run, see `cold.distributed`; the first one writes
     """
 
@@ -66,8 +69,11 @@ class Trainer:
         should_stop: Callable[[], bool] = lambda: False,
         group: Group | None = None,
     ) -> None:
+        kind_of("config", config, RunConfig, "make one with cold.make_config({...})")
+        if benchmark is not None:
+            kind_of("benchmark", benchmark, Benchmark, "make one with cold.data.from_tensors")
         self.group = group or Group()
-        self._every = checkpoint_every * 60
+        self._every = number("checkpoint_every", checkpoint_every, least=0) * 60
         self._on_progress, self._should_stop = on_progress, self.group.agreed(should_stop)
         if config.threads is not None:
             torch.set_num_threads(config.threads)
@@ -106,6 +112,7 @@ class Trainer:
         self.position, self.record = Position(), Record()
         self._losses = torch.zeros(_LOOK_EVERY, device=self.device)
         self._pending = 0
+        self._pending_queues: list[torch.Tensor] = []
         self._last_loss = math.nan
         self._resumed_at: int | None = None
         self._present: tuple[int, Part] | None = None
@@ -137,6 +144,10 @@ class Trainer:
 
     def run(self, *, resume: bool = False) -> Result:
         """Train to the end; with `resume` from the last checkpoint in the folder, if there is one."""
+        with repeatable(self.config.deterministic):
+            return self._run(resume=resume)
+
+    def _run(self, *, resume: bool) -> Result:
         if resume and self.folder is not None:
             self._resume()
             self.group.wait()
@@ -183,22 +194,21 @@ class Trainer:
         if at.order is None:
             at.order = torch.randperm(len(part), generator=self.context.streams.cpu("order"))
         order = at.order.to(self.device)
-        step, has_queues, watch = self.method.step, self.method.queues() is not None, self.watch
+        step, watch, alone = self.method.step, self.watch, self.group.size == 1
         for start in range(at.step * b, len(part), b):
             rows = order[start : start + b]
             self._losses[self._pending] = step(Batch(part.raw(rows), y[rows], number, head))
             self._pending += 1
             at.step += 1
             at.total += 1
-            if has_queues and at.total % self._queue_every == 0:
-                self.record.queue_steps.append(self._queues())
-                self.record.queue_steps_at.append(at.total)
+            if at.total % self._queue_every == 0:
+                self._note_queues()
             if watch is not None and at.total in watch.totals:
                 self._measure(watch.during_task, number, at.total)
             if self._pending == _LOOK_EVERY:
                 self._look()
                 self._save_when_due()
-            if self._should_stop():
+            if (alone or self._pending == 0) and self._should_stop():  # to agree with others means to wait for them
                 self._look()
                 self._save()
                 raise Stopped
@@ -217,9 +227,19 @@ class Trainer:
         if time.monotonic() - self._last_save >= self._every:
             self._save()
 
+    def _note_queues(self) -> None:
+        """The queues of this step for the record; they stay on the device until the next look."""
+        queues = self.method.queues()
+        if queues is not None:
+            self._pending_queues.append(queues.clone())
+            self.record.queue_steps_at.append(self.position.total)
+
     def _look(self) -> None:
-        """Are the losses of the last steps numbers?"""
+        """Are the losses of the last steps numbers? The queues that were noted go into the record."""
         losses = self._losses[: self._pending].tolist()
+        if self._pending_queues:
+            self.record.queue_steps += torch.stack(self._pending_queues).tolist()
+            self._pending_queues.clear()
         for i, loss in enumerate(losses):
             if not math.isfinite(loss):
                 at = self.position
@@ -318,7 +338,7 @@ class Trainer:
         self._last_save = time.monotonic()
         if self.folder is None:
             return
-        if not all(bool(torch.isfinite(p).all()) for p in self.model.parameters()):
+        if not torch.stack([torch.isfinite(p).all() for p in self.model.parameters()]).all():
             at = self.position
             raise ColdError(
                 f"a weight is not finite after step {at.total} (task {at.task + 1}); {self._last_good()}; "
@@ -364,8 +384,38 @@ class Trainer:
         state, problems = found
         for line in problems:
             print(f"note: {line}; going on from the checkpoint before", file=sys.stderr)
-        if comparable(state["config"]) != comparable(self.config.as_dict()):
+        foreign = ColdError(f"the checkpoint in {self.folder} does not fit this run; start over with --fresh")
+        if not all(isinstance(state.get(name), dict) for name in _PARTS):
+            raise foreign
+        try:
+            same = comparable(state["config"]) == comparable(self.config.as_dict())
+        except (TypeError, ValueError, RecursionError):
+            raise foreign from None
+        if not same:
             raise ColdError(f"the checkpoint in {self.folder} belongs to other settings; start over with --fresh")
-        self.check_data(f"the checkpoint in {self.folder}", state.get("data"))
-        self.load(state)
+        data = state.get("data")
+        self.check_data(f"the checkpoint in {self.folder}", data if isinstance(data, str) else None)
+        try:
+            self.load(state)
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError, AssertionError):
+            raise foreign from None  # right checksum, wrong content: whatever torch makes of it
+        if not self._stands():
+            raise foreign
         self._resumed_at = self.position.total
+
+    def _stands(self) -> bool:
+        """Whether the loaded position and record are of a run that can go on from there."""
+        at, tasks, kept = self.position, len(self.benchmark.tasks), self.record
+        numbers = (at.task, at.epoch, at.step, at.total)
+        if not all(type(number) is int and number >= 0 for number in numbers) or at.task > tasks:
+            return False
+        if at.task < tasks and at.order is not None:
+            rows = torch.arange(len(self.benchmark.tasks[at.task].train))
+            if not isinstance(at.order, torch.Tensor) or not torch.equal(at.order.sort().values, rows):
+                return False
+        lists = (kept.start, kept.accuracy, kept.queues, kept.queue_steps, kept.queue_steps_at)
+        if not all(isinstance(one, list) for one in lists) or len(kept.start) not in (0, tasks):
+            return False
+        return len(kept.accuracy) == at.task and all(
+            isinstance(row, list) and len(row) == tasks for row in kept.accuracy
+        )

@@ -60,7 +60,7 @@ class Isotropic:
         pull = Vh[..., None] * self._a(t)  # curvature * minimiser
         pull -= past[..., :-2]
         if move.ball is not None and not move.exact:
-            return _projected_descent(x, lambda y: curvature[..., None] * y - pull, move) - x
+            return descent(x, lambda y: curvature[..., None] * y - pull, move) - x
         flat = curvature <= 0.0
         dx = pull  # from here on, in place: the arrays of this function are the widest of a step
         dx /= np.where(flat, 1.0, curvature)[..., None]
@@ -72,6 +72,17 @@ class Isotropic:
         if move.push is not None:
             dx -= noise_gain(curvature, move.eta, move.steps)[..., None] * move.push[..., 0, :]
         return dx
+
+    def slope(self, t: int, x: Array, V: Array, past: Array) -> Array:
+        """The gradient of DPP_t at x."""
+        now = (V * self._h(t))[..., None] * (x - self._a(t))
+        return np.asarray(now + past[..., -2, None] * x + past[..., :-2])
+
+    def shortfall(self, t: int, x: Array, V: Array, past: Array) -> Array:
+        """DPP_t(x) - min DPP_t, without a difference of large numbers."""
+        curvature, slope = V * self._h(t) + past[..., -2], self.slope(t, x, V, past)
+        flat = curvature <= 0.0
+        return np.where(flat, 0.0, 0.5 * np.vecdot(slope, slope) / np.where(flat, 1.0, curvature))
 
     def _a(self, t: int) -> Array:
         return self.phi.optima[:, None, t]
@@ -113,7 +124,7 @@ class General:
         if move.ball is not None:
             if move.exact:
                 return minimise_on_ball(M, pull, *move.ball) - x
-            return _projected_descent(x, lambda y: np.matvec(M, y) - pull, move) - x
+            return descent(x, lambda y: np.matvec(M, y) - pull, move) - x
         curvature, basis = np.linalg.eigh(_finite_or_zero(M))
         slope = np.vecmat(np.matvec(M, x) - pull, basis)  # gradient at x in the eigenbasis
         if move.exact:
@@ -126,6 +137,18 @@ class General:
             if move.push is not None:
                 dx -= noise_gain(curvature, eta, steps) * np.vecmat(move.push[..., 0, :], basis)
         return np.asarray(np.matvec(basis, dx))
+
+    def slope(self, t: int, x: Array, V: Array, past: Array) -> Array:
+        d = x.shape[-1]
+        now = V[..., None] * np.matvec(self._H(t), x - self.phi.optima[:, None, t])
+        return np.asarray(now + np.matvec(past[..., : d * d].reshape(*x.shape, d), x) + past[..., d * d : -1])
+
+    def shortfall(self, t: int, x: Array, V: Array, past: Array) -> Array:
+        d = x.shape[-1]
+        M = V[..., None, None] * self._H(t) + past[..., : d * d].reshape(*x.shape, d)
+        curvature, basis = np.linalg.eigh(_finite_or_zero(M))
+        slope = np.vecmat(self.slope(t, x, V, past), basis)
+        return np.asarray(0.5 * np.vecdot(slope, _inverse(curvature) * slope))
 
     def _H(self, t: int) -> Array:
         return self.phi.hessians[:, None, t]
@@ -156,15 +179,16 @@ def noise_gain(curvature: Array, eta: Array, steps: np.ndarray) -> Array:
     return np.asarray(eta * np.sqrt(total))
 
 
-def _projected_descent(x: Array, gradient: Callable[[Array], Array], move: Move) -> Array:
-    """Projected GD; its inner steps have no closed form."""
-    assert move.ball is not None
+def descent(x: Array, gradient: Callable[[Array], Array], move: Move) -> Array:
+    """Gradient steps one by one, projected if there is a ball: for those that have no closed form."""
     y = x
     for j in range(int(move.steps.max())):
         g = gradient(y)
         if move.push is not None:
             g = g + move.push[..., j, :]
-        ahead = project_on_ball(y - move.eta[..., None] * g, *move.ball)
+        ahead = y - move.eta[..., None] * g
+        if move.ball is not None:
+            ahead = project_on_ball(ahead, *move.ball)
         y = np.where((j < move.steps)[..., None], ahead, y)
     return y
 
@@ -175,8 +199,13 @@ def _rows(*parts: Array) -> Array:
 
 def _inverse(curvature: Array) -> Array:
     """Pseudo-inverse of PSD eigenvalues: among several minimisers the one nearest to x is taken."""
-    kept = curvature > curvature[..., -1:] * curvature.shape[-1] * np.finfo(float).eps * 8
+    kept = curvature > flat_below(curvature)
     return np.where(kept, 1.0 / np.where(kept, curvature, 1.0), 0.0)
+
+
+def flat_below(curvature: Array) -> Array:
+    """The curvature up to which a direction counts as flat, from ascending eigenvalues (..., d): (..., 1)."""
+    return np.asarray(curvature[..., -1:] * curvature.shape[-1] * np.finfo(float).eps * 8)
 
 
 def _finite_or_zero(M: Array) -> Array:

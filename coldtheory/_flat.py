@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .geometry import Ball
+from .ground.checks import kind_of
+from .ground.errors import ColdError
 from .quadratics import Array, Quadratics
 from .simulation import Run
 
@@ -27,6 +29,7 @@ class FlatRuns:
 
     @staticmethod
     def of(run: Run) -> FlatRuns:
+        kind_of("run", run, Run, "make one with simulate(tasks, V=...)")
         phi, hat = _row(run.tasks.phi), _row(run.tasks.phi_hat)
         w = run.w.reshape(-1, *run.w.shape[-2:])
         S = len(phi.optima)
@@ -65,14 +68,19 @@ def per_ball(flat: FlatRuns, ball: Ball, compute: Callable[[np.ndarray, Ball], A
     values = np.empty((len(first), *shape))
     for at in blocks(len(first), flat.phi.T * flat.size):
         runs = fine[first[at]]
-        values[at] = compute(flat.stream[runs], Ball(center[runs], radius[runs]))
+        values[at] = compute(flat.stream[runs], Ball.unchecked(center[runs], radius[runs]))
     result[fine] = values[back.reshape(-1)]
     return result
 
 
 def balls_of(ball: Ball, flat: FlatRuns) -> tuple[Array, Array]:
-    center = np.broadcast_to(ball.center, (*flat.lead, flat.phi.d)).reshape(-1, flat.phi.d)
-    return center, np.broadcast_to(ball.radius, flat.lead).reshape(-1)
+    kind_of("ball", ball, Ball, "make one with Ball(center, radius)")
+    try:
+        center = np.broadcast_to(ball.center, (*flat.lead, flat.phi.d)).reshape(-1, flat.phi.d)
+        return center, np.broadcast_to(ball.radius, flat.lead).reshape(-1)
+    except ValueError:
+        wanted = (*flat.lead, flat.phi.d)
+        raise ColdError(f"the ball's center must broadcast to {wanted}, got shape {ball.center.shape}") from None
 
 
 def _row(q: Quadratics) -> Quadratics:

@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .ground.checks import numbers
 from .ground.errors import ColdError
 from .ideal import IdealSolution, ideal_point, ideal_points, minimax_centre, smallest_feasible_delta
 from .quadratics import Array, Quadratics
@@ -50,24 +51,36 @@ class Ball:
     radius: Array
 
     def __init__(self, center: ArrayLike, radius: ArrayLike) -> None:
+        c, r = numbers("center", center), numbers("radius", radius)
+        if c.ndim == 0 or c.shape[-1] == 0 or (r < 0).any():
+            raise ColdError("a ball needs a center (..., d) with d >= 1 and a radius >= 0")
         try:
-            c = np.asarray(center, dtype=np.float64)
-            r = np.broadcast_to(np.asarray(radius, dtype=np.float64), c.shape[:-1])
-        except (TypeError, ValueError):
-            raise ColdError("a ball needs a centre (..., d) and a radius, a number or an array (...)") from None
-        if c.ndim == 0 or (r < 0).any():
-            raise ColdError("a ball needs a centre (..., d) with d >= 1 and a radius >= 0")
+            r = np.broadcast_to(r, c.shape[:-1])
+        except ValueError:
+            raise ColdError(
+                f"a ball's radius must be a number or an array {c.shape[:-1]}, one per center, got {r.shape}"
+            ) from None
         object.__setattr__(self, "center", c)
         object.__setattr__(self, "radius", r)
+
+    @classmethod
+    def unchecked(cls, center: Array, radius: Array) -> Ball:
+        """Balls from arrays that are known to fit: center (..., d), radius (...), with NaN where a run diverged."""
+        ball = object.__new__(cls)
+        object.__setattr__(ball, "center", center)
+        object.__setattr__(ball, "radius", radius)
+        return ball
 
     def contains(self, points: ArrayLike, rtol: float = 1e-12) -> np.ndarray:
         """Whether points are inside: (..., d), one a ball, gives (...); (..., n, d) gives (..., n).
 
         `rtol` is a share of the radius; NaN is never inside.
         """
-        p = np.asarray(points, dtype=np.float64)
+        p = numbers("points", points, finite=False, copy=False)
         several = p.ndim > self.center.ndim
         center, radius = (self.center[..., None, :], self.radius[..., None]) if several else (self.center, self.radius)
+        if p.ndim == 0 or p.shape[-1] != center.shape[-1]:
+            raise ColdError(f"points must have {center.shape[-1]} coordinates, got shape {p.shape}")
         with _QUIET():
             return np.asarray(_norm(p - center) <= radius * (1.0 + rtol))
 
@@ -238,14 +251,11 @@ def smallest_enclosing_ball(points: ArrayLike) -> Ball:
     >>> ball.center.round(9), float(ball.radius.round(9))
     (array([1., 0.]), 1.0)
     """
-    try:
-        p = np.asarray(points, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ColdError("points must be numbers in an array (n, d)") from None
-    if p.ndim != 2 or 0 in p.shape or not np.isfinite(p).all():
+    p = numbers("points", points)
+    if p.ndim != 2 or 0 in p.shape:
         raise ColdError(f"points must be finite, of shape (n, d) with n, d >= 1, got shape {p.shape}")
     balls = smallest_enclosing_balls(p[None])
-    return Ball(balls.center[0], balls.radius[0])
+    return Ball.unchecked(balls.center[0], balls.radius[0])
 
 
 def smallest_enclosing_balls(points: Array) -> Ball:
@@ -257,7 +267,7 @@ def smallest_enclosing_balls(points: Array) -> Ball:
     """
     center, _ = minimax_centre(points)
     radius = _norm(points - center[:, None, :]).max(axis=-1) * (1.0 + (0.5 * points.shape[-1] + 3.0) * _EPS)
-    return Ball(center, radius)
+    return Ball.unchecked(center, radius)
 
 
 def _same_storage(phi_1: Quadratics, phi_2: Quadratics) -> None:

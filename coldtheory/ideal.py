@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ._qcqp import Losses, Programme, interior_point
+from .ground.checks import kind_of, number, whole
 from .ground.errors import ColdError
 from .quadratics import Array, Quadratics
 from .tasks import Tasks
@@ -58,7 +59,8 @@ def smallest_feasible_delta(phi_hat: Quadratics, upto: int | None = None) -> flo
     >>> round(smallest_feasible_delta(Quadratics.of([[0.0], [2.0], [9.0]])), 12)    # balls around 0 and 2
     0.5
     """
-    past = _past(phi_hat, phi_hat.T - 1 if upto is None else upto)
+    _check_stream(phi_hat)
+    past = _past(phi_hat, phi_hat.T - 1 if upto is None else whole("upto", upto))
     if past.T == 0:
         return 0.0
     return float(_minimax(Losses.of(past), np.ones((1, past.T), bool))[1][0])
@@ -73,9 +75,9 @@ def ideal_point(phi: Quadratics, phi_hat: Quadratics, t: int, delta_prime: float
     >>> ideal_point(phi, phi, t=3, delta_prime=2.0).w_star.round(9)      # |w| <= 2 and |w - 2| <= 2
     array([2.])
     """
-    if not 1 <= t <= phi.T:
-        raise ColdError(f"task t must be between 1 and {phi.T}, got {t}")
     _check_stream(phi)
+    if not 1 <= whole("t", t) <= phi.T:
+        raise ColdError(f"task t must be between 1 and {phi.T}, got {t}")
     past = _past(phi_hat, t - 1)
     now = Quadratics(phi.optima[t - 1 : t], phi.hessians[t - 1 : t], phi.offsets[t - 1 : t])
     solution = _solve_ideal(now, past, np.ones((1, t - 1), bool), delta_prime)
@@ -84,6 +86,7 @@ def ideal_point(phi: Quadratics, phi_hat: Quadratics, t: int, delta_prime: float
 
 def ideal_points(tasks: Tasks, delta_prime: float) -> IdealSolution:
     """w*_t of eq. `ideal_cl` for every task of one stream: w_star (T, d), multipliers (T, T - 1)."""
+    kind_of("tasks", tasks, Tasks, "make them with from_optima or make_tasks")
     _check_stream(tasks.phi)
     past = _past(tasks.phi_hat, tasks.T - 1)
     before = np.arange(tasks.T - 1)[None, :] < np.arange(tasks.T)[:, None]
@@ -127,8 +130,9 @@ def _minimax(losses: Losses, mask: np.ndarray) -> tuple[Array, Array]:
 
 def _solve_ideal(now: Quadratics, past: Quadratics, mask: np.ndarray, delta_prime: float) -> IdealSolution:
     """One programme a row of `now` (B, d), with the past tasks in `mask` (B, n)."""
-    if not math.isfinite(delta_prime) or delta_prime < 0:
-        raise ColdError(f"delta' must be a number >= 0, got {delta_prime}")
+    delta_prime = number("delta_prime", delta_prime, least=0)
+    if past.d != now.d:
+        raise ColdError(f"phi has {now.d} coordinates and phi_hat {past.d}: both must be of one stream")
     block = max(1, _BLOCK // max(1, past.T * (past.d + 1)))
     cut = [slice(at, at + block) for at in range(0, now.T, block)]
     parts = [
@@ -234,10 +238,11 @@ def _pick(solution: IdealSolution, row: int) -> IdealSolution:
 def _past(phi_hat: Quadratics, count: int) -> Quadratics:
     _check_stream(phi_hat)
     if not 0 <= count <= phi_hat.T:
-        raise ColdError(f"the number of past tasks must be between 0 and {phi_hat.T}, got {count}")
+        raise ColdError(f"upto, the number of past tasks, must be between 0 and {phi_hat.T}, got {count}")
     return Quadratics(phi_hat.optima[:count], phi_hat.hessians[:count], phi_hat.offsets[:count])
 
 
 def _check_stream(losses: Quadratics) -> None:
+    kind_of("phi", losses, Quadratics, "make one with Quadratics.of(optima)")
     if losses.optima.ndim != 2:
         raise ColdError(f"give one stream (T, d), not a batch of shape {losses.optima.shape}: pick one, as in tasks[0]")

@@ -13,13 +13,13 @@ A ball given by the user has a center that broadcasts to (..., d). Where a ball 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
-from ._flat import FlatRuns, blocks, part, per_ball
+from ._flat import FlatRuns, balls_of, blocks, part, per_ball
 from .geometry import Ball, difference, inf_inner_gradients, smallest_enclosing_balls, sup_abs_difference
-from .ground.errors import unknown_name
+from .ground.checks import choice
 from .quadratics import Array, Quadratics
 from .simulation import Run
 
@@ -41,14 +41,15 @@ def enclosing_ball(run: Run) -> Ball:
     shared = smallest_enclosing_balls(np.concatenate([flat.optima(slice(None)), start], axis=1))
     center, radius = shared.center[flat.stream], shared.radius[flat.stream]
     lost = flat.lost
-    usual = Ball(center, radius).contains(flat.w, _RTOL).all(axis=-1) & (flat.w[:, 0] == start[flat.stream, 0]).all(-1)
+    inside = Ball.unchecked(center, radius).contains(flat.w, _RTOL).all(axis=-1)
+    usual = inside & (flat.w[:, 0] == start[flat.stream, 0]).all(-1)
     own = np.flatnonzero(~usual & ~lost)
     for at in blocks(len(own), flat.w[0].size + flat.optima(slice(1)).size):
         points = np.concatenate([flat.optima(flat.stream[own[at]]), flat.w[own[at]]], axis=1)
         balls = smallest_enclosing_balls(points)
         center[own[at]], radius[own[at]] = balls.center, balls.radius
     center[lost], radius[lost] = np.nan, np.nan
-    return Ball(center.reshape(*flat.lead, -1), radius.reshape(flat.lead))
+    return Ball.unchecked(center.reshape(*flat.lead, -1), radius.reshape(flat.lead))
 
 
 # ---------------------------------------------------------------------------------------------------
@@ -97,6 +98,7 @@ def hull_is_exact(run: Run, *, memory: bool = False) -> np.ndarray:
 
 def _variation(run: Run, reading: Reading, ball: Ball | None, *, memory: bool) -> Array:
     flat = FlatRuns.of(run)
+    choice("reading", reading, get_args(Reading))
     previous = flat.phi_hat if memory else flat.phi
     T = run.tasks.T
 
@@ -116,11 +118,9 @@ def _variation(run: Run, reading: Reading, ball: Ball | None, *, memory: bool) -
         for at in blocks(flat.R, T * flat.size):
             with np.errstate(over="ignore", invalid="ignore"):
                 terms[at, 1:] = np.abs(difference(*pair(flat.stream[at]), models[at])[0])
-    elif reading == "hull":
+    else:
         for at in blocks(flat.R, T * max(T, flat.size)):
             terms[at, 1:] = _at_corners(*pair(flat.stream[at]), flat.w[at])
-    else:
-        raise unknown_name("reading", reading, ("ball", "trajectory", "hull"))
     return terms.reshape(*flat.lead, T)
 
 
@@ -159,13 +159,12 @@ def rho_minus(run: Run, reading: Literal["ball", "trajectory"] = "ball", ball: B
     of the infimum. Matrix Hessians need one trust-region problem a pair of tasks and ball.
     """
     flat = FlatRuns.of(run)
+    choice("reading", reading, ("ball", "trajectory"))
     if reading == "ball":
         conflict = _isotropic_conflict if flat.phi.isotropic else _pairwise_conflict
         sums = per_ball(flat, _ball(run, ball), lambda s, b: conflict(flat, s, b), (run.tasks.T,))
-    elif reading == "trajectory":
-        sums = np.concatenate([_conflict_at_models(flat, at) for at in blocks(flat.R, run.tasks.T * flat.size)])
     else:
-        raise unknown_name("reading", reading, ("ball", "trajectory"))
+        sums = np.concatenate([_conflict_at_models(flat, at) for at in blocks(flat.R, run.tasks.T * flat.size)])
     return sums.reshape(*flat.lead, -1)
 
 
@@ -179,7 +178,9 @@ def _isotropic_conflict(flat: FlatRuns, streams: np.ndarray, balls: Ball) -> Arr
     inside = balls.contains(flat.optima(streams), _RTOL).all(axis=-1)
     sums = np.empty((len(streams), flat.phi.T))
     sums[inside] = _scatter(part(flat.phi, streams[inside]), part(flat.phi_hat, streams[inside]))
-    sums[~inside] = _pairwise_conflict(flat, streams[~inside], Ball(balls.center[~inside], balls.radius[~inside]))
+    sums[~inside] = _pairwise_conflict(
+        flat, streams[~inside], Ball.unchecked(balls.center[~inside], balls.radius[~inside])
+    )
     return sums
 
 
@@ -304,4 +305,5 @@ def _ball(run: Run, ball: Ball | None) -> Ball:
 
 
 def _broadcast(ball: Ball, flat: FlatRuns) -> Ball:
-    return Ball(np.broadcast_to(ball.center, (*flat.lead, flat.phi.d)), np.broadcast_to(ball.radius, flat.lead))
+    center, radius = balls_of(ball, flat)
+    return Ball.unchecked(center.reshape(*flat.lead, flat.phi.d), radius.reshape(flat.lead))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .ground.checks import numbers
 from .ground.errors import ColdError
 
 Array = NDArray[np.float64]
@@ -38,24 +39,27 @@ class Quadratics:
     @staticmethod
     def of(optima: ArrayLike, hessians: ArrayLike | None = None, offsets: ArrayLike | None = None) -> Quadratics:
         """Validated losses; `hessians` may be None (identity), numbers h_t, or matrices H_t."""
-        a = _finite("optima", optima)
+        a = numbers("optima", optima)
         if a.ndim < 2 or 0 in a.shape:
             raise ColdError(f"optima must have shape (T, d) or (streams, T, d) with T, d >= 1, got {a.shape}")
         lead, d = a.shape[:-1], a.shape[-1]
-        h = np.ones(lead) if hessians is None else _finite("Hessians", hessians)
-        if h.ndim >= 2 and h.shape[-2:] == (d, d) and (h.ndim >= 3 or lead != (d, d)):
-            h = np.broadcast_to(h, (*lead, d, d))
+        h = np.ones(lead) if hessians is None else numbers("Hessians", hessians)
+        matrices = h.ndim >= 2 and h.shape[-2:] == (d, d) and (h.ndim >= 3 or lead != (d, d))
+        try:
+            h = np.broadcast_to(h, (*lead, d, d) if matrices else lead)
+        except ValueError:
+            raise ColdError(
+                f"Hessians must have shape {lead} (numbers) or {(*lead, d, d)} (matrices), got {h.shape}"
+            ) from None
+        if matrices:
             _check_psd(h)
-        else:
-            try:
-                h = np.broadcast_to(h, lead)
-            except ValueError:
-                raise ColdError(
-                    f"Hessians must have shape {lead} (numbers) or {(*lead, d, d)} (matrices), got {h.shape}"
-                ) from None
-            if (h < 0).any():
-                raise ColdError("Hessians must be positive semidefinite: a negative curvature was given")
-        c = np.zeros(lead) if offsets is None else np.broadcast_to(_finite("offsets", offsets), lead)
+        elif (h < 0).any():
+            raise ColdError("Hessians must be positive semidefinite: a negative curvature was given")
+        c = np.zeros(lead) if offsets is None else numbers("offsets", offsets)
+        try:
+            c = np.broadcast_to(c, lead)
+        except ValueError:
+            raise ColdError(f"offsets must have shape {lead}, one number per loss, got {c.shape}") from None
         if (c < 0).any():
             raise ColdError("offsets must be >= 0: the theorems need non-negative losses")
         return Quadratics(a, np.ascontiguousarray(h), np.ascontiguousarray(c))
@@ -114,20 +118,9 @@ class Quadratics:
         return Quadratics(self.optima[index], self.hessians[index], self.offsets[index])
 
 
-def _finite(what: str, values: ArrayLike) -> Array:
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ColdError(f"{what} must be numbers in a rectangular array") from None
-    if not np.isfinite(array).all():
-        bad = np.argwhere(~np.isfinite(array))[0].tolist()
-        raise ColdError(f"{what} must be finite: entry {bad} is {array[tuple(bad)]}")
-    return array
-
-
 def _check_psd(h: Array) -> None:
-    scale = np.abs(h).max() if h.size else 0.0
-    if np.abs(h - h.swapaxes(-1, -2)).max(initial=0.0) > _PSD_RTOL * scale:
+    h = h / (np.abs(h).max(initial=0.0) or 1.0)  # no product of the largest numbers overflows
+    if np.abs(h - h.swapaxes(-1, -2)).max(initial=0.0) > _PSD_RTOL:
         raise ColdError("Hessians must be symmetric")
-    if np.linalg.eigvalsh(h).min(initial=0.0) < -_PSD_RTOL * scale:
+    if np.linalg.eigvalsh(h).min(initial=0.0) < -_PSD_RTOL:
         raise ColdError("Hessians must be positive semidefinite: a negative eigenvalue was found")

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from .controllers import controller_of
 from .ground.statistics import Slope, Spread, minimum_of, slope_of, spread
 from .ideal import smallest_feasible_delta
 from .measures import conditions, enclosing_ball, eta_alpha_max, loss_variation, memory_variation, rho_bar
 from .quadratics import Array
+from .settings import ETA_FACTOR
 from .simulation import Run
 from .store import Row
 
@@ -31,6 +33,8 @@ MEASURED_KEYS = {
     "step_one": "whether eta <= 1/alpha_t at every task, which is enough for it",
     "delta_min": "smallest delta' for which eq:ideal_cl has a solution; Theorems 1 and 2 ask for delta > delta'",
     "diverged": "whether the models left every bounded set",
+    "avg_forgetting": "mean of F_k[t] = hatPhi_k(x_t) - hatPhi_k(x_k) over all pairs k < t, whatever the reference",
+    "max_forgetting": "largest F_k[t] over all pairs k < t",
 }
 
 #: The keys that say which run it was.
@@ -42,14 +46,17 @@ CONFIG_KEYS = {
     "memory": "points per task that the memory keeps, for sampled tasks; else null",
     "seed": "seed of the task stream",
     "V": "weight of the present task's loss",
-    "eta": "step size, or 'auto' for 1/(2 alpha_t)",
+    "eta": "step size, or 'auto' for eta_factor / alpha_t",
+    "eta_factor": "factor of 'auto'; null for 1/2",
     "delta": "tolerance of the queues",
     "steps": "gradient steps per task",
-    "reference": "'previous' (COLD) or 'best' (COLD-ORACLE)",
+    "reference": "'previous' (COLD), 'best' (COLD-ORACLE) or 'stored' (the model at the end of the past task)",
     "weights": "'mean', 'sum' or 'none'",
     "solver": "'gd' or 'exact'",
     "window": "number of latest models among which 'best' chooses; null for all",
     "noise": "standard deviation of the gradient noise per coordinate",
+    "controller": "rule that makes the weights of past tasks, with its parameters; null for the queue",
+    "V_schedule": "how V moves over the tasks; null for a constant V",
     "key": "hash of the configuration",
 }
 
@@ -73,6 +80,8 @@ def measured(run: Run) -> dict[str, np.ndarray]:
         "step_one": held.step_one,
         "delta_min": _delta_min(run),
         "diverged": run.diverged,
+        "avg_forgetting": run.avg_forgetting,
+        "max_forgetting": run.max_forgetting,
     }
 
 
@@ -83,6 +92,15 @@ def _delta_min(run: Run) -> np.ndarray:
     smallest = np.array([smallest_feasible_delta(stream) for stream in streams]).reshape(run.tasks.streams)
     axes = (1,) * (run.diverged.ndim - smallest.ndim)
     return np.broadcast_to(smallest.reshape((*smallest.shape, *axes)), run.diverged.shape)
+
+
+def axis_value(row: Row, axis: str) -> Any:
+    """A row's value of a swept setting; `controller.a` is the parameter a of its controller."""
+    if axis.startswith("controller."):
+        return getattr(controller_of(row.get("controller")), axis.removeprefix("controller."))
+    if axis == "eta_factor":
+        return row.get(axis) or ETA_FACTOR
+    return row[axis]
 
 
 def plain(value: Any) -> Any:
@@ -96,19 +114,19 @@ def plain(value: Any) -> Any:
 
 
 def mean_over_seeds(rows: Sequence[Row], name: str) -> Spread:
-    """Mean and spread of one column; n = 0 and NaN where every run diverged."""
-    found = spread(float(row[name]) for row in rows if not row["diverged"] and row[name] is not None)
+    """Mean and spread of one column; n = 0 and NaN where every run diverged, or was stored without this column."""
+    found = spread(float(row[name]) for row in rows if not row["diverged"] and row.get(name) is not None)
     return Spread(float("nan"), None, 0) if found is None else found
 
 
 def table_of(rows: Sequence[Row], axis: str, name: str) -> tuple[Array, Array]:
     """Values of the axis (n,) and of `name` (seeds, n); NaN where a run diverged."""
-    x = sorted({row[axis] for row in rows})
+    x = sorted({axis_value(row, axis) for row in rows})
     seeds = sorted({row["seed"] for row in rows})
     table = np.full((len(seeds), len(x)), np.nan)
     for row in rows:
-        if not row["diverged"] and row[name] is not None:
-            table[seeds.index(row["seed"]), x.index(row[axis])] = row[name]
+        if not row["diverged"] and row.get(name) is not None:
+            table[seeds.index(row["seed"]), x.index(axis_value(row, axis))] = row[name]
     return np.array(x, dtype=float), table
 
 

@@ -5,31 +5,41 @@ Conventions (the paper mixes two; these are used everywhere here):
     x_0            initial model;  x_t, t = 1..T, the model after task t
     Q_k[t] = 0 for t <= k;  Q_k[t] = max(Q_k[t-1] + d_k[t], 0) for t > k          (eq. queue_update)
     d_k[t] = hatPhi_k(x_t) - hatPhi_k(ref_{t,k}) - delta
-    ref_{t,k} = x_{t-1} ("previous", Case 1) or the best of x_1..x_{t-1} on hatPhi_k ("best", Case 2)
-    DPP_t(w) = V Phi_t(w) + sum_{k<t} beta_k (hatPhi_k(w) - hatPhi_k(ref) - delta)
+    ref_{t,k} = x_{t-1} ("previous", Case 1), the best of x_1..x_{t-1} on hatPhi_k ("best", Case 2), or x_k, the model
+                at the end of task k ("stored", Case 3)
+    F_k[t] = hatPhi_k(x_t) - hatPhi_k(x_k), k < t: the forgetting of task k, whatever the reference
+    DPP_t(w) = V_t Phi_t(w) + sum_{k<t} beta_k (hatPhi_k(w) - hatPhi_k(ref) - delta)
     beta_k = Q_k[t-1] / (t-1) ("mean", the appendix), Q_k[t-1] ("sum", the main text), 0 ("none")
+    V_t = V, unless a schedule makes it move
     x_t = J gradient steps of size eta on DPP_t from x_{t-1} (eq. batchCOLD), or its minimiser
+
+Another controller than the queue (see `coldtheory.controllers`) has its own rule for Q_k and for the weight that takes
+the place of Q_k[t-1] in beta_k.
 
 Arrays over states have T+1 entries (t = 0..T), arrays over tasks T entries (t = 1..T).
 """
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._batch import run_batch
+from ._batch import forgetting_after, run_batch, shortfalls
+from .controllers import Controller, Queue
 from .geometry import Ball
+from .ground.checks import numbers
 from .ground.errors import ColdError, DivergenceWarning
+from .ground.limits import demand_memory
 from .paper import TOY
 from .quadratics import Array
-from .settings import Reference, Settings, Solver, Weights
+from .settings import Known, Reference, Settings, Solver, Weights, schedule_factors
 from .tasks import Tasks, as_tasks
 
 
@@ -49,12 +59,13 @@ class Run:
     w: Array  #: x_0 .. x_T, (..., T+1, d)
     grad_sq_before: Array  #: |grad Phi_t(x_{t-1})|^2, (..., T), the quantity of `thm:gradient_norm_bound`
     grad_sq_after: Array  #: |grad Phi_t(x_t)|^2, (..., T)
-    Qbar: Array  #: Qbar[t-1] = 1/(t-1) sum_{k<t} Q_k[t-1], (..., T); 0 at t = 1
+    Qbar: Array  #: Qbar[t-1] = 1/(t-1) sum_{k<t} Q_k[t-1], (..., T), the mean weight of past tasks; 0 at t = 1
     Delta: Array  #: Delta_t = 1/(2(t-1)) sum_{k<t} d_k[t]^2, (..., T); 0 at t = 1
-    alpha: Array  #: alpha_t = V L + l sum_k beta_k, (..., T), smoothness of DPP_t
+    alpha: Array  #: alpha_t = V_t L + l sum_k beta_k, (..., T), smoothness of DPP_t
     lyapunov: Array  #: Lyap[t] = 1/(2(t-1)) sum_{k<t} Q_k[t]^2, (..., T+1)
     cross: Array  #: S_t = sum_{k<t} Q_k[t-1] d_k[t], (..., T)
     diverged: np.ndarray  #: whether the run left every bounded set, (...)
+    factor: Array | None = field(default=None, kw_only=True)  #: V_t / V, (..., T), or None where V is constant
 
     @property
     def V(self) -> Array:
@@ -65,10 +76,16 @@ class Run:
         return self.settings.delta
 
     @property
+    def V_t(self) -> Array:
+        """The weight of each task's loss, (..., T)."""
+        factor = 1.0 if self.factor is None else self.factor
+        return np.broadcast_to(self.settings.V[..., None] * factor, self.alpha.shape)
+
+    @property
     def eta(self) -> Array:
-        """The step size of each task, (..., T): the given eta, or 1/(2 alpha_t)."""
+        """The step size of each task, (..., T): the given eta, or eta_factor / alpha_t."""
         if isinstance(self.settings.eta, str):
-            return np.asarray(0.5 / self.alpha)
+            return np.asarray(self.settings.eta_factor[..., None] / self.alpha)
         return np.broadcast_to(self.settings.eta[..., None], self.alpha.shape)
 
     @property
@@ -113,8 +130,63 @@ class Run:
 
     @cached_property
     def Q(self) -> Array:
-        """Every queue, Q[..., t, k-1] = Q_k[t], (..., T+1, T): simulated again, with history, when asked."""
-        return run_batch(self.tasks, self.settings, self.w[..., 0, :], history=True)[1]
+        """Every queue, Q[..., t, k-1] = Q_k[t], (..., T+1, T): simulated again, with history, when asked.
+
+        Q_k[t] = 0 for t <= k. Another controller than the queue has the first part of its state here.
+        """
+        return self._history["Q"]
+
+    @cached_property
+    def weight(self) -> Array:
+        """weight[..., t-1, k-1]: what beta_k of DPP_t is made of, before the step on task t, (..., T, T).
+
+        For the queue this is Q_k[t-1].
+        """
+        return self.Q[..., :-1, :] if isinstance(self.settings.controller, Queue) else self._history["weight"]
+
+    @cached_property
+    def _history(self) -> dict[str, np.ndarray]:
+        again = replace(self.settings, V_schedule=self.factor)  # a function is asked once, its answers are known
+        whole = run_batch(self.tasks, again, self.w[..., 0, :], history=True)
+        return {name: whole[name] for name in ("Q", "weight")}
+
+    @cached_property
+    def eps(self) -> Array:
+        """eps_t = DPP_t(x_t) - min DPP_t, how far x_t is from minimising DPP_t over R^d, (..., T).
+
+        NaN where the weights change with every iterate, as the objective is then not quadratic.
+        """
+        if self.settings.controller.looks == "always":
+            return np.full(self.alpha.shape, np.nan)
+        return shortfalls(self.tasks, self.settings, self.w, self.weight, self.V_t)
+
+    @cached_property
+    def forgetting(self) -> Array:
+        """F[..., t-1, k-1] = F_k[t] = hatPhi_k(x_t) - hatPhi_k(x_k) for k < t, else 0: (..., T, T)."""
+        F = np.zeros((*self.alpha.shape, self.tasks.T))
+        for t, lost in enumerate(forgetting_after(self.tasks, self.w)):
+            F[..., t, :t] = lost
+        return F
+
+    @property
+    def avg_forgetting(self) -> Array:
+        """The mean of F_k[t] over all pairs k < t, (...); 0 if there is only one task."""
+        return self._forgetting_summary[0]
+
+    @property
+    def max_forgetting(self) -> Array:
+        """The largest F_k[t] over all pairs k < t, (...); 0 if there is only one task."""
+        return self._forgetting_summary[1]
+
+    @cached_property
+    def _forgetting_summary(self) -> tuple[Array, Array]:
+        """Mean and largest, without an array over all pairs."""
+        T, lead = self.tasks.T, self.alpha.shape[:-1]
+        total, largest = np.zeros(lead), np.full(lead, -np.inf if T > 1 else 0.0)
+        for lost in forgetting_after(self.tasks, self.w):
+            total = total + lost.sum(axis=-1)
+            largest = np.maximum(largest, lost.max(axis=-1, initial=-np.inf))
+        return np.asarray(total / max(T * (T - 1) / 2, 1.0)), largest
 
 
 def simulate(
@@ -132,12 +204,15 @@ def simulate(
     noise: float = 0.0,
     noise_seed: int | Sequence[int] = 0,
     ball: Ball | None = None,
+    eta_factor: ArrayLike | None = None,
+    V_schedule: ArrayLike | Callable[[Known], ArrayLike] | str | None = None,
+    controller: Controller | str | None = None,
 ) -> Run:
-    """Run COLD (`reference="previous"`) or COLD-ORACLE (`"best"`) on quadratic tasks.
+    """Run COLD (`reference="previous"`), COLD-ORACLE (`"best"`) or Case 3 (`"stored"`) on quadratic tasks.
 
     tasks      : `Tasks`, or an array of optima (T, d) or (S, T, d)
     V, eta, delta, steps : numbers, or arrays that broadcast to one shape; each entry is one setting.
-                 eta="auto" takes 1/(2 alpha_t).
+                 eta="auto" takes eta_t = eta_factor / alpha_t, and eta_factor is 1/2 unless given
     weights    : "mean" beta_k = Q_k/(t-1), "sum" beta_k = Q_k, "none" the queue only watches
     w0         : x_0, (d,) or one per stream (S, d); None is the origin
     solver     : "gd", or "exact" for the minimiser of DPP_t
@@ -145,6 +220,11 @@ def simulate(
     noise      : s.d. of Gaussian noise on each coordinate of grad Phi_t at every step (a mini-batch);
                  `noise_seed` keys it (or one key per stream), and all settings see the same noise
     ball       : project every step on this ball (the theorems assume there is none)
+    V_schedule : V_t / V: T factors, an array that broadcasts to (streams..., settings..., T), a text such as
+                 "power:0.33" for t^0.33 (`coldtheory.settings.schedule_factors`), or a function of what is known
+                 before task t (`coldtheory.settings.Known`); None keeps V constant
+    controller : how the weight of a past task follows from its constraint: a `coldtheory.controllers.Controller`, or
+                 its text such as "leaky:a=0.1"; None is the paper's queue
 
     >>> import numpy as np
     >>> from coldtheory import make_tasks
@@ -153,16 +233,12 @@ def simulate(
     ((4, 2, 151, 25), (4, 2))
     """
     tasks = as_tasks(tasks)
-    if ball is not None and ball.center.shape[-1:] != (tasks.d,):
-        raise ColdError(f"the ball's centre must have {tasks.d} coordinates, got shape {ball.center.shape}")
-    if not isinstance(noise_seed, int) and (len(noise_seed),) != tasks.streams:
-        raise ColdError(
-            f"noise_seed must be one number, or one per stream: {len(noise_seed)} for streams {tasks.streams}"
-        )
     settings = Settings.of(
         V=V, eta=eta, delta=delta, steps=steps, reference=reference, weights=weights, solver=solver,
-        window=window, noise=noise, noise_seed=noise_seed, ball=ball,
+        window=window, noise=noise, noise_seed=noise_seed, ball=ball, eta_factor=eta_factor, controller=controller,
+        V_schedule=schedule_factors(V_schedule, tasks.T) if isinstance(V_schedule, str) else V_schedule,
     )  # fmt: skip
+    _check_fit(tasks, settings)
     run = _run(tasks, settings, _start(tasks, w0, settings))
     if run.diverged.any():
         warnings.warn(divergence_message(run), DivergenceWarning, stacklevel=2)
@@ -179,12 +255,16 @@ def largest_stable_eta(run: Run, index: tuple[int, ...] = ()) -> float:
     seeds = run.settings.noise_seed
     seed = seeds if isinstance(seeds, int) else seeds[index[0]]
     pick = {name: getattr(run.settings, name)[index[lead:]] for name in ("V", "delta", "steps")}
-    limit = 2.0 / (pick["V"] * tasks.phi.smoothness)
+    schedule = run.settings.V_schedule
+    if isinstance(schedule, np.ndarray) and run.factor is not None:
+        schedule = run.factor[index]
+    limit = 2.0 / (run.V_t[index].max() * tasks.phi.smoothness)
     low, high = 1e-6, 1.0
     for _ in range(6):
         grid = np.geomspace(low, high, 16)
         tried: dict[str, Any] = {name: np.full(grid.shape, value) for name, value in pick.items()}
-        probe = _run(tasks, replace(run.settings, eta=grid * limit, noise_seed=seed, **tried), run.w[(*index, 0)])
+        settings = replace(run.settings, eta=grid * limit, V_schedule=schedule, noise_seed=seed, **tried)
+        probe = _run(tasks, settings, run.w[(*index, 0)])
         with np.errstate(over="ignore", invalid="ignore"):  # a diverged probe is far beyond every number
             stable = (probe.eta * probe.alpha <= 2.0).all(axis=-1)
         if not stable.any():
@@ -198,14 +278,17 @@ def divergence_message(run: Run) -> str:
     """One line on the runs that diverged: how many, the first of them, and the remedy."""
     first = tuple(int(i) for i in np.argwhere(run.diverged)[0])
     at = first[len(run.tasks.streams) :]
-    return (
-        f"{int(run.diverged.sum())} of {run.diverged.size} runs diverged, the first at V={run.V[at]:g} with "
-        f"eta={run.eta[first][0]:.3g}; the largest stable eta there is {largest_stable_eta(run, first):.3g}"
-    )
+    which = f"{int(run.diverged.sum())} of {run.diverged.size} runs diverged, the first at V={run.V[at]:g} with "
+    if isinstance(run.settings.eta, str):
+        return which + f"eta_factor={run.settings.eta_factor[at]:g}; take a smaller one"
+    which += f"eta={run.eta[first][0]:.3g}; "
+    if run.settings.controller.looks == "always":
+        return which + "take a smaller eta"
+    return which + f"the largest stable eta there is {largest_stable_eta(run, first):.3g}"
 
 
 def _run(tasks: Tasks, settings: Settings, start: Array) -> Run:
-    measured: dict[str, Any] = run_batch(tasks, settings, start)[0]
+    measured: dict[str, Any] = run_batch(tasks, settings, start)
     lyapunov = measured["lyapunov"]
     return Run(
         tasks=tasks,
@@ -219,18 +302,38 @@ def _run(tasks: Tasks, settings: Settings, start: Array) -> Run:
         lyapunov=np.concatenate([np.zeros_like(lyapunov[..., :1]), lyapunov], axis=-1),
         cross=measured["cross"],
         diverged=measured["diverged"],
+        factor=measured.get("factor"),
     )
+
+
+def _check_fit(tasks: Tasks, settings: Settings) -> None:
+    """Whether settings go with these tasks, and whether a run of them fits in memory."""
+    ball, keys = settings.ball, settings.noise_seed
+    if ball is not None and not _broadcasts(ball.center.shape, (math.prod(tasks.streams), 1, tasks.d)):
+        raise ColdError(f"the ball's center must have {tasks.d} coordinates, got shape {ball.center.shape}")
+    if not isinstance(keys, int) and (len(keys),) != tasks.streams:
+        raise ColdError(f"noise_seed must be one number, or one per stream: {len(keys)} for streams {tasks.streams}")
+    runs, T = math.prod((*tasks.streams, *settings.shape)), tasks.T
+    width = tasks.d + 10 + (settings.window or 0 if settings.reference == "best" else 0)  # model, measures, candidates
+    draws = math.prod(tasks.streams) * T * tasks.d * int(settings.steps.max()) if settings.noise > 0 else 0
+    demand_memory(8 * (runs * T * width + draws), f"{runs} runs of {T} tasks with d = {tasks.d}")
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(shape, to) == to and shape[-1] == to[-1]
+    except ValueError:
+        return False
 
 
 def _start(tasks: Tasks, w0: ArrayLike | None, settings: Settings) -> Array:
     """x_0, with axes for the settings between streams and coordinates."""
     if w0 is None:
         return np.zeros(tasks.d)
+    given = numbers("w0", w0)
     try:
-        start = np.broadcast_to(np.asarray(w0, dtype=np.float64), (*tasks.streams, tasks.d))
-    except (TypeError, ValueError):
+        start = np.broadcast_to(given, (*tasks.streams, tasks.d))
+    except ValueError:
         allowed = " or ".join(str(shape) for shape in dict.fromkeys([(tasks.d,), (*tasks.streams, tasks.d)]))
         raise ColdError(f"w0 must be numbers of shape {allowed}") from None
-    if not np.isfinite(start).all():
-        raise ColdError("w0 must be finite")
     return np.asarray(start.reshape(*tasks.streams, *(1,) * len(settings.shape), tasks.d))

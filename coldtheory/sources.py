@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import math
-import tomllib
-import zipfile
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,13 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from .ground.checks import numbers, shown, whole
 from .ground.errors import ColdError, unknown_name
 from .ground.files import config_key
+from .ground.reading import Npz, read_bytes, read_toml
 from .tasks import REGIMES, Tasks, from_optima, make_tasks, with_sampled_points
 
 _SAMPLING = ("n", "m", "spread")
 _NPZ_ARRAYS = ("optima", "hessians", "memory_optima", "memory_hessians")
-_FILE_KINDS = (".toml", ".npz", ".csv")
+_ARRAY_KINDS = (".npz", ".csv")
+_FILE_KINDS = (".toml", *_ARRAY_KINDS)
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,11 @@ class Source:
         return {"regime": self.name, **defaults, **given, **self._sampling()}
 
     @property
+    def T(self) -> int:
+        """Number of tasks."""
+        return int(self.config["T"] if self.arrays is None else self.arrays["optima"].shape[-2])
+
+    @property
     def stem(self) -> str:
         """The name of this source's row file."""
         return f"{self.name}-{config_key(self.config)[:8]}"
@@ -55,7 +63,7 @@ class Source:
     def seeds(self, wanted: int) -> list[int]:
         """The seeds to run: 0 .. wanted-1, or what the user's file holds."""
         if self.arrays is None or "n" in self.constants:
-            return list(range(wanted))
+            return list(range(whole("seeds, the number of them,", wanted, least=1)))
         optima = self.arrays["optima"]
         return list(range(optima.shape[0] if optima.ndim == 3 else 1))
 
@@ -78,17 +86,21 @@ class Source:
 
 def load_source(text: str) -> Source:
     """A regime's name, or the path of a .toml, .npz or .csv file."""
+    if not isinstance(text, str):
+        raise ColdError(f"a source must be named by a text, got {shown(text)}")
     if text in REGIMES:
         return Source(text)
     path = Path(text)
     if path.suffix not in _FILE_KINDS:
         raise unknown_name("regime", text, [*REGIMES, "all", "FILE.toml", "FILE.npz", "FILE.csv"])
-    if not path.is_file():
+    if not os.path.lexists(path):
         raise ColdError(f"no file {text}; give a regime ({', '.join(REGIMES)}) or a .toml, .npz or .csv file")
     if path.suffix == ".toml":
         return _from_toml(path)
     arrays: dict[str, Any] = _from_npz(path) if path.suffix == ".npz" else {"optima": _from_csv(path)}
-    from_optima(**arrays)  # every complaint about shapes and numbers comes now
+    made = from_optima(**arrays)  # every complaint about shapes and numbers comes now
+    if len(made.streams) > 1:
+        raise ColdError(f"optima in {path.name} must have shape (T, d) or (S, T, d), got {arrays['optima'].shape}")
     digest = hashlib.sha256()
     for name in sorted(arrays):
         digest.update(f"{name}{arrays[name].shape}".encode() + np.ascontiguousarray(arrays[name]).tobytes())
@@ -97,15 +109,16 @@ def load_source(text: str) -> Source:
 
 def _from_toml(path: Path) -> Source:
     """`regime = "high"` (or `optima = "file.npz"`, relative to the TOML file) and any constants."""
-    try:
-        table = tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ColdError(f"cannot read {path}: {error}") from None
+    table = read_toml(path)
     base = table.pop("regime", None)
     own = table.pop("optima", None)
-    if (base is None) == (own is None):
+    if (base is None) == (own is None) or not isinstance(own if base is None else base, str):
         raise ColdError(f'{path} needs either regime = "{"|".join(REGIMES)}" or optima = "FILE.npz"')
-    source = load_source(str(base) if own is None else str(path.parent / str(own)))
+    if own is not None and Path(own).suffix not in _ARRAY_KINDS:  # a TOML file that names itself would never end
+        raise ColdError(f"optima in {path.name} must name a {' or '.join(_ARRAY_KINDS)} file, got {own!r}")
+    if base is not None and base not in REGIMES:
+        raise unknown_name(f"regime in {path.name}", base, REGIMES)
+    source = load_source(base if own is None else str(path.parent / own))
     known = [*_SAMPLING, *(() if source.arrays is not None else REGIMES[source.name].__kwdefaults__ or {})]
     for name, value in table.items():
         if name not in known:
@@ -116,25 +129,26 @@ def _from_toml(path: Path) -> Source:
 
 
 def _from_npz(path: Path) -> dict[str, np.ndarray]:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
-            arrays = {name: content[name] for name in content.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
-        raise ColdError(f"{path} is no readable npz of plain numbers (damaged, truncated or pickled)") from None
-    if "optima" not in arrays:
-        raise ColdError(f"{path} needs an array 'optima' of shape (T, d) or (streams, T, d); it has {sorted(arrays)}")
-    for name in arrays:
+    content = Npz(path, "give an npz of plain numbers, as numpy.savez writes it")
+    if "optima" not in content.names():
+        raise ColdError(
+            f"{path} needs an array 'optima' of shape (T, d) or (streams, T, d); it has {sorted(content.names())[:9]}"
+        )
+    for name in content.names():
         if name not in _NPZ_ARRAYS:
             raise unknown_name(f"array in {path.name}", name, _NPZ_ARRAYS)
+    arrays = {name: content.read(name) for name in content.names()}
+    for name, array in arrays.items():
+        numbers(f"{name} in {path.name}", array)
     return arrays
 
 
 def _from_csv(path: Path) -> np.ndarray:
     """One line per task, one column per coordinate; a first line of names is passed over."""
+    raw = read_bytes(path)
     try:
-        with path.open(newline="") as file:
-            lines = [line for line in csv.reader(file) if line]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        lines = [line for line in csv.reader(io.StringIO(raw.decode("utf-8"), newline="")) if line]
+    except (UnicodeDecodeError, csv.Error) as error:
         raise ColdError(f"cannot read {path}: {error}") from None
     rows = []
     for number, line in enumerate(lines, start=1):

@@ -100,6 +100,12 @@ class _Types(msgspec.Struct):
     step_one: bool
     delta_min: float | None
     diverged: bool
+    # what rows have that were stored before these were known: nothing
+    eta_factor: float | None = None
+    controller: str | None = None
+    V_schedule: str | None = None
+    avg_forgetting: float | None = None
+    max_forgetting: float | None = None
 
 
 class _OldTypes(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""Grids of runs: V, delta, eta, steps, T or the memory, for every seed, stored cell by cell.
+"""Grids of runs: V, delta, eta, steps, T, the memory or a controller's parameter, for every seed, stored cell by cell.
 
 Jobs are cut in one way and use one thread of linear algebra each. So on one machine, and on machines with the same
 kernels, rows do not depend on the engine or the number of workers; machines with other kernels agree up to rounding.
@@ -11,24 +11,32 @@ import hashlib
 import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 
+from .controllers import Queue, controller_of
+from .ground import checks
 from .ground.engines import Engine, run_jobs
 from .ground.errors import ColdError, DivergenceWarning, unknown_name
 from .ground.files import config_key
+from .ground.limits import demand_memory
 from .paper import TOY
 from .rows import measured, plain
-from .settings import Reference, Settings, Solver, Weights
+from .settings import ETA_FACTOR, Reference, Settings, Solver, Weights, schedule_factors, schedule_text
 from .simulation import simulate
 from .sources import Source
 from .store import ROW_SCHEMA, Row, open_row_files
 
-Axis = Literal["V", "delta", "eta", "steps", "T", "memory"]
+Axis = Literal["V", "delta", "eta", "steps", "T", "memory", "eta_factor"]
+CONTROLLER_AXIS = (
+    "controller."  # and the name of a parameter: the axis `controller.a` sweeps a of the scheme's controller
+)
 
+_LATER = ("eta_factor", "controller", "V_schedule")  # settings that older rows do not have
+_CELL_BYTES = 2000  # of a cell with its key and its row, at least
 _SEEDS_A_JOB = 5  # part of what a job is, so never a matter of the machine
 
 
@@ -41,6 +49,20 @@ class Scheme:
     solver: Solver = "gd"
     window: int | None = None
     noise: float = 0.0
+    controller: str | None = None  # as `coldtheory.controllers.controller_of` reads it; None is the queue
+    V_schedule: str | None = None  # as `coldtheory.settings.schedule_factors` reads it; None is a constant V
+
+    def __post_init__(self) -> None:
+        """One text per controller and schedule, whichever way it was typed."""
+        rule = controller_of(self.controller)
+        object.__setattr__(self, "controller", None if rule == Queue() else rule.text)
+        if self.V_schedule is not None:
+            object.__setattr__(self, "V_schedule", schedule_text(self.V_schedule))
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What identifies it. What came later is left out where it is not set, so that older rows are still found."""
+        return {name: value for name, value in vars(self).items() if name not in _LATER or value is not None}
 
 
 @dataclass(frozen=True)
@@ -51,6 +73,15 @@ class Numbers:
     eta: float | Literal["auto"] = TOY.eta
     delta: float = TOY.delta
     steps: int = TOY.steps
+    eta_factor: float | None = None  # of eta="auto"; None is 1/2
+
+    def __post_init__(self) -> None:
+        if self.eta_factor == ETA_FACTOR:
+            object.__setattr__(self, "eta_factor", None)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in _LATER or value is not None}
 
 
 @dataclass(frozen=True)
@@ -66,7 +97,7 @@ class SweepCell:
     def config(self) -> dict[str, Any]:
         return {
             "schema": ROW_SCHEMA, "source": self.source.config, "seed": self.seed,
-            **vars(self.numbers), **vars(self.scheme),
+            **self.numbers.config, **self.scheme.config,
         }  # fmt: skip
 
     @property
@@ -76,7 +107,7 @@ class SweepCell:
 
 def grid(
     source: Source,
-    axis: Axis,
+    axis: Axis | str,
     values: Sequence[float],
     seeds: int,
     *,
@@ -84,27 +115,31 @@ def grid(
     scheme: Scheme | None = None,
 ) -> list[SweepCell]:
     """The cells of a sweep: every value of the axis with every seed."""
-    if axis not in get_args(Axis):
-        raise unknown_name("axis", axis, get_args(Axis))
-    if not values:
+    checks.kind_of("source", source, Source, "load one with load_source('high')")
+    if not str(axis).startswith(CONTROLLER_AXIS):
+        checks.choice("axis", axis, (*get_args(Axis), f"{CONTROLLER_AXIS}PARAMETER"))
+    along = checks.numbers(axis, values).reshape(-1).tolist()
+    if not along:
         raise ColdError(f"the grid of {axis} is empty")
-    if seeds < 1:
-        raise ColdError(f"the number of seeds must be at least 1, got {seeds}")
-    numbers, scheme = numbers or Numbers(), scheme or Scheme()
-    whole = axis in ("steps", "T", "memory")
-    if whole and any(value != int(value) for value in values):
-        raise ColdError(f"{axis} takes whole numbers")
+    seeds = checks.whole("seeds, the number of them,", seeds, least=1)
+    numbers, scheme = Numbers() if numbers is None else numbers, Scheme() if scheme is None else scheme
+    checks.kind_of("numbers", numbers, Numbers, "make one with Numbers(V=...)")
+    checks.kind_of("scheme", scheme, Scheme, "make one with Scheme(reference=...)")
+    demand_memory(_CELL_BYTES * seeds * len(along), f"a grid of {len(along)} values and {seeds} seeds")
+    counted = axis in ("steps", "T", "memory")
     cells = []
-    for value in dict.fromkeys(int(v) if whole else float(v) for v in values):
-        here, chosen = source, numbers
+    for value in dict.fromkeys(checks.whole(axis, v) if counted else v for v in along):
+        here, chosen, rule = source, numbers, scheme
         if axis == "T":
             here = source.with_constants(T=value)
         elif axis == "memory":
             here = source.with_constants(m=value)
+        elif axis.startswith(CONTROLLER_AXIS):
+            rule = replace(scheme, controller=_with_parameter(scheme.controller, axis, value))
         else:
             chosen = replace(numbers, **{str(axis): value})  # type: ignore[arg-type]
-        _check(chosen, scheme)
-        cells += [SweepCell(here, seed, chosen, scheme) for seed in here.seeds(seeds)]
+        _check(chosen, rule, here.T)
+        cells += [SweepCell(here, seed, chosen, rule) for seed in here.seeds(seeds)]
     return cells
 
 
@@ -211,6 +246,7 @@ def _run_job(job: _Job) -> tuple[str, list[Row]]:
             eta="auto" if eta == "auto" else [float(n.eta) for n in job.numbers],
             delta=[n.delta for n in job.numbers],
             steps=[n.steps for n in job.numbers],
+            eta_factor=[n.eta_factor or ETA_FACTOR for n in job.numbers] if eta == "auto" else None,
             **vars(job.scheme),
             noise_seed=job.seeds,  # a cell's noise is its seed's, whatever else is in the job
         )
@@ -220,12 +256,21 @@ def _run_job(job: _Job) -> tuple[str, list[Row]]:
     for s, seed in enumerate(job.seeds):
         for p, numbers in enumerate(job.numbers):
             cell = SweepCell(job.source, seed, numbers, job.scheme)
-            config = {**cell.config, "regime": job.source.name, "T": tasks.T, "d": tasks.d}
+            config = {**dict.fromkeys(_LATER), **cell.config, "regime": job.source.name, "T": tasks.T, "d": tasks.d}
             config |= {"memory": job.source.config.get("m", job.source.config.get("n")), "key": cell.key}
             rows.append({**config, **{name: plain(array[s, p]) for name, array in values.items()}})
     return job.source.stem, rows
 
 
-def _check(numbers: Numbers, scheme: Scheme) -> None:
+def _check(numbers: Numbers, scheme: Scheme, T: int) -> None:
     """Every complaint about settings comes before any work is done."""
-    Settings.of(**vars(numbers), **vars(scheme), noise_seed=0, ball=None)
+    factors = None if scheme.V_schedule is None else schedule_factors(scheme.V_schedule, T)
+    Settings.of(**vars(numbers), **{**vars(scheme), "V_schedule": factors}, noise_seed=0, ball=None)
+
+
+def _with_parameter(controller: str | None, axis: str, value: float) -> str:
+    rule, name = controller_of(controller), axis.removeprefix(CONTROLLER_AXIS)
+    known = [field.name for field in fields(rule)]
+    if name not in known:
+        raise unknown_name(f"parameter of the controller {rule.name}", name, known or ["none"])
+    return replace(rule, **{name: value}).text

@@ -15,16 +15,20 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .ground.checks import LARGEST_WHOLE, choice, number, numbers, shown, whole
 from .ground.errors import ColdError, unknown_name
+from .ground.limits import array_bytes, demand_memory
 from .paper import TOY
 from .quadratics import Array, Quadratics
+
+_COPIES = 4  # of a stream are in memory while it is made: parts, sums, the stack of all seeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +79,10 @@ def from_optima(
     if memory_optima is None and memory_hessians is None:
         return Tasks(phi, phi, name)
     kept = phi.optima if memory_optima is None else memory_optima
-    if np.shape(kept) != phi.optima.shape:
-        raise ColdError(f"memory optima have shape {np.shape(kept)}, the tasks' optima {phi.optima.shape}")
-    hat = Quadratics.of(kept, phi.hessians if memory_hessians is None else memory_hessians)
+    kept = numbers("memory_optima", kept)
+    if kept.shape != phi.optima.shape:
+        raise ColdError(f"memory optima have shape {kept.shape}, the tasks' optima {phi.optima.shape}")
+    hat = Quadratics.of(kept, phi.hessians if memory_hessians is None else numbers("memory_hessians", memory_hessians))
     if hat.isotropic != phi.isotropic:  # one representation for both keeps every formula single
         phi = Quadratics(phi.optima, phi.matrices(), phi.offsets)
         hat = Quadratics(hat.optima, hat.matrices(), hat.offsets)
@@ -86,7 +91,7 @@ def from_optima(
 
 def as_tasks(tasks: Tasks | ArrayLike) -> Tasks:
     """Whatever a user may hand over as tasks: `Tasks`, or a plain array of optima."""
-    return tasks if isinstance(tasks, Tasks) else from_optima(tasks)
+    return tasks if isinstance(tasks, Tasks) else from_optima(numbers("tasks", tasks))
 
 
 # ---------------------------------------------------------------------------------------------------
@@ -133,8 +138,7 @@ def base_and_drift(regime: str, seed: int, **constants: Any) -> tuple[Array, Arr
     """What a LOW or HIGH stream is made of besides noise: w_base (d,), and drift * v (d,) or None for LOW."""
     if regime not in ("low", "high"):
         raise unknown_name("regime with a closed form", regime, ("low", "high"))
-    _check_constants(regime, constants)
-    given = {**(REGIMES[regime].__kwdefaults__ or {}), **constants}
+    given = {**(REGIMES[regime].__kwdefaults__ or {}), **_checked_constants(regime, constants)}
     base = _base(seed, regime, given["d"], given["c1"])
     return base, (given["drift"] * _direction(seed, regime, given["d"]) if regime == "high" else None)
 
@@ -161,13 +165,12 @@ def make_tasks(
     >>> make_tasks("high", seeds=range(3), T=10).phi.optima.shape
     (3, 10, 25)
     """
-    if regime not in REGIMES:
-        raise unknown_name("regime", regime, REGIMES)
-    _check_constants(regime, constants)
+    constants = _checked_constants(choice("regime", regime, REGIMES), constants)
     one = isinstance(seeds, (int, np.integer))
-    seed_list = [int(seeds)] if one else [int(s) for s in seeds]  # type: ignore[union-attr,arg-type]
-    if not seed_list or min(seed_list) < 0:
-        raise ColdError("seeds must be one or more non-negative whole numbers")
+    seed_list = _seed_list([seeds] if one else seeds)
+    full = {**(REGIMES[regime].__kwdefaults__ or {}), **constants}
+    shape = (len(seed_list), full["T"], full["d"])
+    demand_memory(_COPIES * array_bytes(shape), f"{shape[0]} streams of T = {shape[1]} tasks with d = {shape[2]}")
     centres = np.stack([REGIMES[regime](s, **constants) for s in seed_list])
     if n is not None:
         tasks = with_sampled_points(regime, seed_list, centres, n=n, m=m, spread=spread)
@@ -182,13 +185,13 @@ def with_sampled_points(
     name: str, seeds: Iterable[int], centres: Array, *, n: int, m: int | None = None, spread: float = 0.3
 ) -> Tasks:
     """Sampled tasks (see `make_tasks`) around given centres (S, T, d), keyed by (seed, name)."""
-    if n < 1 or n != int(n) or not math.isfinite(spread) or spread < 0:
-        raise ColdError(f"sampled tasks need n >= 1 points and a spread >= 0, got n={n}, spread={spread}")
+    n, spread = whole("n", n, least=1), number("spread", spread, least=0)
     T, d = centres.shape[1:]
-    kept = n if m is None else m
+    kept = n if m is None else _memory_size(m, n)
+    demand_memory(_COPIES * array_bytes((T, n, d)), f"{n} points for each of {T} tasks")
     pairs = []
     for seed, centre in zip(seeds, centres, strict=True):
-        points = centre[:, None, :] + spread * _rng(seed, name, "points").standard_normal((T, int(n), d))
+        points = centre[:, None, :] + spread * _rng(seed, name, "points").standard_normal((T, n, d))
         pairs.append(_means(points, kept, _rng(seed, name, "memory")))
     phi = _stack(pair[0] for pair in pairs)
     return Tasks(phi, phi if kept == n else _stack(pair[1] for pair in pairs), name)
@@ -199,10 +202,13 @@ def from_points(points: ArrayLike, *, m: int | None = None, seed: int = 0, name:
 
     The memory keeps `m` points per task, uniformly without replacement.
     """
-    p = np.asarray(points, dtype=np.float64)
-    if p.ndim != 3:
-        raise ColdError(f"points must have shape (T, n, d), got {p.shape}")
-    phi, hat = _means(p, p.shape[1] if m is None else m, _rng(seed, name, "memory"))
+    p = numbers("points", points)
+    if p.ndim != 3 or 0 in p.shape:
+        raise ColdError(f"points must have shape (T, n, d) with T, n, d >= 1, got {p.shape}")
+    if not isinstance(name, str):
+        raise ColdError(f"name must be a text, got {shown(name)}")
+    kept = p.shape[1] if m is None else _memory_size(m, p.shape[1])
+    phi, hat = _means(p, kept, _rng(whole("seed", seed, least=0), name, "memory"))
     return Tasks(phi, hat, name)
 
 
@@ -211,11 +217,12 @@ def from_regression(X: ArrayLike, y: ArrayLike, *, m: int | None = None, seed: i
 
     Their Hessians X'X/n are general PSD matrices. The memory keeps `m` samples per task.
     """
-    X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if X.ndim != 3 or y.shape != X.shape[:2]:
-        raise ColdError(f"X must have shape (T, n, d) and y (T, n), got {X.shape} and {y.shape}")
+    X, y = numbers("X", X), numbers("y", y)
+    if X.ndim != 3 or 0 in X.shape or y.shape != X.shape[:2]:
+        raise ColdError(f"X must have shape (T, n, d) with T, n, d >= 1 and y (T, n), got {X.shape} and {y.shape}")
     n = X.shape[1]
-    pick = _memory_pick(n, n if m is None else m, X.shape[0], _rng(seed, "regression", "memory"))
+    rng = _rng(whole("seed", seed, least=0), "regression", "memory")
+    pick = _memory_pick(n, n if m is None else _memory_size(m, n), X.shape[0], rng)
     rows = np.arange(X.shape[0])[:, None]
     phi = _least_squares(X, y)
     hat = phi if pick.shape[1] == n else _least_squares(X[rows, pick], y[rows, pick])
@@ -254,9 +261,14 @@ def _means(points: Array, m: int, rng: np.random.Generator) -> tuple[Quadratics,
 
 
 def _memory_pick(n: int, m: int, T: int, rng: np.random.Generator) -> np.ndarray:
-    if m != int(m) or not 1 <= m <= n:
+    return rng.permuted(np.tile(np.arange(n), (T, 1)), axis=1)[:, :m]
+
+
+def _memory_size(m: int, n: int) -> int:
+    size = whole("m", m)
+    if not 1 <= size <= n:
         raise ColdError(f"the memory must hold between 1 and n={n} points per task, got m={m}")
-    return rng.permuted(np.tile(np.arange(n), (T, 1)), axis=1)[:, : int(m)]
+    return size
 
 
 def _mean_loss(points: Array) -> Quadratics:
@@ -283,14 +295,29 @@ def _stack(parts: Iterable[Quadratics]) -> Quadratics:
     )
 
 
-def _check_constants(regime: str, constants: Mapping[str, Any]) -> None:
+def _seed_list(seeds: object) -> list[int]:
+    try:
+        count = len(seeds) if isinstance(seeds, Sized) else 0
+        demand_memory(_COPIES * array_bytes((count,)), f"a list of {count} seeds")
+        found = [whole("seeds", seed, least=0) for seed in seeds]  # type: ignore[attr-defined]
+    except (TypeError, OverflowError):
+        raise ColdError(f"seeds must be one or more non-negative whole numbers, got {shown(seeds)}") from None
+    if not found:
+        raise ColdError("seeds must be one or more non-negative whole numbers")
+    return found
+
+
+def _checked_constants(regime: str, constants: Mapping[str, Any]) -> dict[str, Any]:
+    """The constants, whole numbers as such; raises if one is unknown or out of its range."""
     known = REGIMES[regime].__kwdefaults__ or {}
+    checked: dict[str, Any] = {}
     for name, value in constants.items():
         if name not in known:
             raise unknown_name(f"constant of regime {regime}", name, known)
-        if not isinstance(value, (int, float, np.integer, np.floating)) or not math.isfinite(value):
-            raise ColdError(f"{name} must be a finite number, got {value!r}")
-        if name in ("T", "d", "block") and (value < 1 or value != int(value)):
-            raise ColdError(f"{name} must be a whole number of at least 1, got {value}")
-        if name in ("c1", "c2") and value < 0:
-            raise ColdError(f"{name} is a variance and must be >= 0, got {value}")
+        if name in ("T", "d", "block"):
+            checked[name] = whole(name, value, least=1, most=LARGEST_WHOLE)
+        elif name in ("c1", "c2"):
+            checked[name] = number(f"{name}, a variance,", value, least=0)
+        else:
+            checked[name] = number(name, value)
+    return checked

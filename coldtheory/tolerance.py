@@ -14,7 +14,19 @@ RTOL = 1e-9
 # A coordinate of a model goes through a few roundings and is off by e = 4 eps |x|. A loss of curvature L is then off by
 # sqrt(2 L phi) e + L e^2/2, at most RTOL (phi + 2 L (e/RTOL)^2). So a loss that should be 0 counts as one of this
 # share of L |x|^2; it matters only where every number that enters is as small (a model at its optimum).
-LOSS_FLOOR = 2.0 * (4.0 * float(np.finfo(np.float64).eps) / RTOL) ** 2
+_EPS = float(np.finfo(np.float64).eps)
+MODEL_ROUNDING = 4.0 * _EPS
+LOSS_FLOOR = 2.0 * (MODEL_ROUNDING / RTOL) ** 2
+
+
+def loss_rounding(loss: Array, curvature: Array | float = 0.0, size: Array | float = 0.0, terms: int = 32) -> Array:
+    """How far a loss is off that is evaluated at a rounded model of norm `size`, as a sum of that many terms.
+
+    Far from the origin (optima at 1e8) or at an optimum (a loss of 1e-52 that should be 0) this is what a difference
+    of two losses is off, however small it is itself. As a scale of `within` it counts as itself divided by RTOL.
+    """
+    off = MODEL_ROUNDING * size
+    return np.asarray(np.sqrt(2.0 * curvature * loss) * off + 0.5 * curvature * off**2 + (terms + 4) * _EPS * loss)
 
 
 def within(lhs: Array, rhs: Array, scale: Array) -> np.ndarray:

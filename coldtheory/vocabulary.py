@@ -10,6 +10,8 @@ training run's diagnostics or a number on the page:
     Delta[t]          = Delta_t                     Delta_bar
     rho_minus[t]      = rho_{t,-}                   rho_bar (over the set W), rho_bar_trajectory (at the models)
                                                     D_phi (over W), D_phi_trajectory (at the models)
+    forgetting[t, k]  = F_k[t], k < t               avg_forgetting, max_forgetting (over all pairs k < t)
+    V_t[t]            = V_t, eps[t] = eps_t         (arrays of a run only)
     alpha[t]          = alpha_t                     alpha_max, eta_alpha_max (the largest over the tasks)
 
 Each map below leads from an old name to the present one. Files are renamed when they are read, in one place per format;

@@ -16,7 +16,8 @@ claim = _REGISTRY.claim
 
 #: The modules in the order of the paper's parts.
 PARTS = (
-    "drift", "exact", "descent", "corollaries", "appendix", "open_questions", "looseness", "toy_gradient", "toy_queue",
+    "drift", "exact", "descent", "corollaries", "appendix", "open_questions", "readings", "looseness",
+    "toy_gradient", "toy_queue",
     "text_complexity", "text_contradictions", "text_theory", "tables_arithmetic", "tables_ranking", "tables_memory",
     "training", "trends_methods", "trends_queues", "trends_training",
 )  # fmt: skip

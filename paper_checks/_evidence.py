@@ -188,7 +188,7 @@ def replayed(name: str) -> Replayed:
 def refuted(example: Replayed, text: str = "") -> Finding:
     """A statement that is false because of a stored instance."""
     words = f"counterexample {example.name}: {example}" + (f"; {text}" if text else "")
-    verdict: Verdict = "false" if example.violated else "not reproducible here"
+    verdict: Verdict = "false" if example.violated else "open"
     return Finding(verdict, example.margin if example.violated else None, words, example.as_data())
 
 

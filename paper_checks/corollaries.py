@@ -20,16 +20,31 @@ SECTION = "Gradient-based Optimization"
     section=SECTION,
     statement="""Corollary 1 (Case 1): Theorem 3's bound with the queues replaced by (D_Phi/(eta V)) r^2 l/(V delta) and
         (r^2 l/(delta eta T V^2)) sum_t Delta_t.""",
-    recorded="holds",
+    recorded="holds with correction",
     explain=e.explanation(
         "cor1",
-        "For mean weights, although the printed derivation does not give it (cor1-derivation). Even the part r^2 l/(V "
-        "delta) of the variation term can be left out. The margin is the least relative slack.",
+        "The correction is the mean of the queues in the update (cor1-mean); with the printed sum it is false "
+        "(open-cor1-sum). The margin is the least relative slack of the form for mean weights.",
     ),
 )
 def cor1() -> Finding:
+    return e.mended(e.replayed("cor1_sum"), e.tally("cor1", "mean", e.descents("mean", "previous")))
+
+
+@claim(
+    id="cor1-mean",
+    label="thm:GDCOLD",
+    section=SECTION,
+    statement="Corollary 1 as printed for the update of the proofs, with the mean of the queues.",
+    recorded="holds",
+    explain="""
+        True, although the printed derivation does not give it (cor1-derivation): if r^2 l >= 2 delta it follows
+        from Theorem 3', else no queue fills. Even the part r^2 l/(V delta) of the variation term can be left out.
+        The margin is the least relative slack.""",
+)
+def cor1_mean() -> Finding:
     sharp = e.tally("cor1", "sharp", e.descents(reference="previous"))
-    found = e.tally("cor1", "printed", e.descents("mean", "previous"))
+    found = e.tally("cor1", "mean", e.descents("mean", "previous"))
     return e.supported(found, f"without the r^2 l/(V delta) part, mean and sum weights: {sharp}")
 
 
@@ -105,18 +120,19 @@ def cor2_queue() -> Finding:
     statement="When D_Phi is negligible, a larger number of tasks makes the gradient average smaller.",
     recorded="holds",
     explain="""
-        Equal tasks: D = 0, all terms of Theorem 3 but Phi_1/(T V eta) vanish, and the average squared
-        gradient falls like 1/T once the optimum is reached, while no queue fills. The margin is the log-log
-        slope over T = 50..800 with its sign changed, minus 0.5.""",
+        With equal tasks it would hold by construction: all terms of Theorem 3 but Phi_1/(T V eta) vanish. So the tasks
+        differ by noise of s.d. 1e-3 around one optimum at distance 1.4: D is small but not 0, and the average could
+        level off. The margin is the log-log slope over T = 50..800 with its sign changed, minus 0.5.""",
 )
 def cor2_large_t() -> Finding:
     lengths = np.array([50, 100, 200, 400, 800])
-    runs = [simulate(np.ones((T, 2)), V=50.0) for T in lengths]
+    noise = 1e-3 * np.random.default_rng(0).normal(size=(int(lengths[-1]), 2))
+    runs = [simulate(1.0 + noise[:T], V=50.0) for T in lengths]
     average = np.array([float(run.avg_grad_sq_before) for run in runs])
     slope = float(np.polyfit(np.log(lengths), np.log(average), 1)[0])
     queue = max(float(run.Qbar.max()) for run in runs)
-    text = f"equal tasks: slope over T {slope:.2f}, largest Qbar {queue:g}"
-    return Finding("holds" if slope < -0.5 and queue == 0.0 else "false", -slope - 0.5, text)
+    text = f"nearly equal tasks: slope over T {slope:.2f}, largest Qbar {queue:.2g}"
+    return Finding("holds" if slope < -0.5 else "false", -slope - 0.5, text)
 
 
 @claim(
@@ -124,20 +140,23 @@ def cor2_large_t() -> Finding:
     label="cor:case1_final_result",
     section=SECTION,
     statement="Task variation dominates both the gradient bound and the average queue bound.",
-    recorded="holds",
+    recorded="holds with correction",
     explain="""
-        The shares of the variation term in the corrected Theorem 3 and Theorem 4, at the toy's settings V =
-        10..1000, LOW and HIGH. The margin is the smallest share minus 1/2.""",
+        The shares of the variation term in the corrected Theorem 3 and Theorem 4, at the toy's settings V = 10..1000.
+        Correct: where tasks drift (LOW and HIGH). Where they conflict the conflict and queue terms of Theorem 3 take
+        over. The margin is the smallest share in LOW and HIGH minus 1/2.""",
 )
 def variation_dominates() -> Finding:
     share = {}
-    for regime in ("low", "high"):
+    for regime in e.REGIMES:
         for id in ("thm3", "thm4"):
             bound = evaluate(id, "corrected", e.toy(regime))
             share[f"{id} {regime.upper()}"] = float((bound.terms["variation"] / bound.rhs).min())
-    margin = min(share.values()) - 0.5
+    margin = min(v for k, v in share.items() if "CONFLICT" not in k) - 0.5
+    always = min(share.values()) > 0.5
     text = "smallest share of the variation term: " + ", ".join(f"{v:.0%} ({k})" for k, v in share.items())
-    return Finding("holds" if margin > 0 else "false", margin, text, share)
+    verdict: Verdict = "false" if margin <= 0 else "holds" if always else "holds with correction"
+    return Finding(verdict, margin, text, share)
 
 
 @claim(
@@ -147,18 +166,29 @@ def variation_dominates() -> Finding:
     statement="Sustained negative alignment rho_{t,-} goes with longer virtual queues.",
     recorded="holds",
     explain="""
-        The three regimes at V = 200: rho_bar (closed form over the smallest W) and the average queue must be
-        ordered alike. The margin is the smaller log10 step of the queue between neighbours.""",
+        The three regimes at V = 200 alone would decide nothing: CONFLICT was made for long queues. So streams are added
+        whose neighbouring optima are equally far apart, and which go straight on, turn at random, or go back and
+        forth. Within each group rho_bar (closed form over the smallest W) and the average queue must be ordered alike.
+        The margin is the smallest log10 step of the queue between neighbours in that order.""",
 )
 def alignment() -> Finding:
     rho, queue = {}, {}
     for regime in e.REGIMES:
         run = simulate(make_tasks(regime, range(2)), V=200.0)
         rho[regime], queue[regime] = float(rho_bar(run).mean()), float(run.avg_Qbar.mean())
-    order = sorted(e.REGIMES, key=lambda r: rho[r])
-    steps = np.diff(np.log10([queue[r] for r in order]))
-    text = "rho_bar, average queue at V=200: " + ", ".join(f"{rho[r]:.3g}, {queue[r]:.2g} ({r.upper()})" for r in order)
-    margin = float(steps.min())
+    rng = np.random.default_rng(0)
+    turns = rng.normal(size=(30, 2))
+    ways = {
+        "straight": np.tile([1.0, 0.0], (30, 1)),
+        "random": turns / np.linalg.norm(turns, axis=1, keepdims=True),
+        "back": np.where(np.arange(30) % 2, 1.0, -1.0)[:, None] * [1.0, 0.0],
+    }
+    for name, way in ways.items():
+        run = simulate(np.cumsum(way, axis=0), V=1.0, eta="auto", delta=1e-3, steps=1)
+        rho[name], queue[name] = float(rho_bar(run)), float(run.avg_Qbar)
+    orders = [sorted(group, key=lambda r: rho[r]) for group in (e.REGIMES, tuple(ways))]
+    text = "rho_bar, average queue: " + ", ".join(f"{rho[r]:.3g}, {queue[r]:.2g} ({r})" for o in orders for r in o)
+    margin = min(float(np.diff(np.log10([queue[r] for r in order])).min()) for order in orders)
     return Finding("holds" if margin > 0 else "false", margin, text, {"rho_bar": rho, "queue": queue})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from coldtheory.bounds import evaluate
 from coldtheory.claims import Finding
 from paper_checks import _evidence as e
 from paper_checks import claim
@@ -68,21 +69,27 @@ def lemma1_appendix() -> Finding:
     id="lemma1-data-dependent",
     label="lem:upperBoundLem",
     section=SECTION,
-    statement="Keeping Delta_t as it is gives a tighter bound than the constant of the classical analysis.",
+    statement="Keeping Delta_t as it is makes Theorem 4 tighter than the constant of the classical analysis would.",
     recorded="holds",
     explain="""
         The classical constant bounds d_k[t]^2/2 once and for all: with d between -(l r^2/2 + delta) and l r^2/2 it is
-        (l r^2/2 + delta)^2/2 (r the largest distance of W from a stationary minimiser). The evidence is the ratio of
-        that constant to the measured mean of Delta_t at the toy settings. The margin is log10 of the least ratio.""",
+        (l r^2/2 + delta)^2/2 (r the largest distance of W from a stationary minimiser). That it is larger than Delta_t
+        is certain; whether it matters is not, as the variation term may hide both. The evidence is by how much Theorem
+        4's right side grows with the constant, at the toy settings. Tighter is taken to mean by at least a tenth in
+        some regime for every V. The margin is the growth there minus 1.1.""",
 )
 def data_dependent() -> Finding:
     ratio = {}
     for regime in e.REGIMES:
         facts = e.toy(regime)
         constant = 0.5 * (0.5 * facts.l * facts.r**2 + facts.delta) ** 2
-        ratio[regime] = float((constant / facts.Delta.mean(axis=-1)).min())
-    margin = float(np.log10(min(ratio.values())))
-    text = "constant / mean Delta_t at least " + ", ".join(f"{v:.3g} ({k.upper()})" for k, v in ratio.items())
+        bound = evaluate("thm4", "corrected", facts)
+        swapped = bound.rhs + (constant * (facts.T - 1) / facts.T - facts.Delta.mean(axis=-1)) / facts.delta
+        ratio[regime] = float((swapped / bound.rhs).min())
+    margin = max(ratio.values()) - 1.1
+    text = "Theorem 4 with the constant / as it is, at least " + ", ".join(
+        f"{v:.4g} ({k.upper()})" for k, v in ratio.items()
+    )
     return Finding("holds" if margin > 0 else "false", margin, text, ratio)
 
 
@@ -93,17 +100,21 @@ def data_dependent() -> Finding:
     statement="The best past model is not worse than w_k: hatPhi_k(ref_{t,k}) <= hatPhi_k(w_k) for all k < t.",
     recorded="holds",
     explain="""
-        w_k is one of the candidates w_1..w_{t-1}. Checked on all Case 2 runs, with the stored reference
-        values. The margin is the least difference.""",
+        w_k is one of the candidates w_1..w_{t-1}. Checked on the queues that the simulator kept: each must have grown
+        by at least hatPhi_k(x_t) - hatPhi_k(w_k) - delta, which a worse reference would not give (a rolling window
+        that has lost w_k breaks it). The margin is 1e-9 plus the least excess over that, in units of the largest
+        loss.""",
 )
 def case2_reference() -> Finding:
     least = np.inf
     for facts in e.descents(reference="best"):
         T = facts.T
         own = np.diagonal(facts.hat[..., 1:, :], axis1=-2, axis2=-1)[..., None, :]  # hatPhi_k(x_k)
-        gap = np.where(np.tri(T, k=-1, dtype=bool), own - facts.hat_ref, 0.0)
-        least = min(least, float(gap.min()))
-    return Finding("holds" if least >= 0 else "false", least, f"least hatPhi_k(w_k) - hatPhi_k(ref) is {least:.2g}")
+        asked = facts.Q[..., :-1, :] + facts.hat[..., 1:, :] - own - facts.delta[..., None, None]
+        excess = np.where(np.tri(T, k=-1, dtype=bool), facts.Q[..., 1:, :] - np.maximum(asked, 0.0), 0.0)
+        least = min(least, float((excess / facts.largest_loss[..., None, None]).min()))
+    text = f"least excess of a queue over what w_k as its reference would give: {least:.2g} of the largest loss"
+    return Finding("holds" if least >= -1e-9 else "false", least + 1e-9, text)
 
 
 @claim(

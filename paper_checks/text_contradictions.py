@@ -282,4 +282,4 @@ def accuracy_index() -> Finding:
     said = fact("accuracy-index").value
     defined, used = said["last_index_defined_minus_t"], said["last_index_used_minus_t"]
     text = f"defined up to j = t{defined:+d}, used up to j = t{used:+d}"
-    return Finding("holds" if used <= defined else "holds with correction", float(defined - used), text)
+    return Finding("holds" if used <= defined else "holds with correction", None, text)

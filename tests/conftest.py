@@ -10,12 +10,22 @@ _PROGRAMS = ("gcc", "node", "npm", "chromium")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`@pytest.mark.needs("gcc")` leaves a test out, by name, where the program is missing."""
+    """`@pytest.mark.needs("gcc")` leaves a test out, by name, where the program is missing; `gpu` where a GPU is."""
+    on_gpu = [item for item in items if item.get_closest_marker("gpu")]
+    if on_gpu and not _has_gpu():
+        for item in on_gpu:
+            item.add_marker(pytest.mark.skip(reason="needs a GPU, not on this machine"))
     for item in items:
         for mark in item.iter_markers("needs"):
             missing = [program for program in mark.args if shutil.which(program) is None]
             if missing:
                 item.add_marker(pytest.mark.skip(reason=f"needs {', '.join(missing)}, not on this machine"))
+
+
+def _has_gpu() -> bool:
+    import torch  # noqa: PLC0415  (slow to load, and most tests do without)
+
+    return torch.cuda.is_available()
 
 
 def pytest_configure(config: pytest.Config) -> None:

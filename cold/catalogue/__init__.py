@@ -13,6 +13,7 @@ from .lookup import (
     canonical,
     method,
     method_title,
+    named_by_reference,
     printed_costs,
     same,
     unused_settings,
@@ -22,5 +23,5 @@ from .methods import COST_LETTERS, METHODS, ONLINE, QUEUE_SETTINGS, REPLAY, Meth
 __all__ = [
     "BENCHMARKS", "BENCHMARK_NAMES", "COST_LETTERS", "IID", "METHODS", "ONLINE", "QUEUE_SETTINGS", "REPLAY",
     "BenchmarkEntry", "MethodEntry", "Pixels", "benchmark", "benchmark_title", "canonical", "default_tasks",
-    "even_split", "method", "method_title", "printed_costs", "same", "unused_settings",
+    "even_split", "method", "method_title", "named_by_reference", "printed_costs", "same", "unused_settings",
 ]  # fmt: skip

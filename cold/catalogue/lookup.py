@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from coldtheory.ground.errors import unknown_name
+from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.paper import Complexity, paper
 
 from .benchmarks import BENCHMARK_NAMES, BENCHMARKS, BenchmarkEntry
-from .methods import METHODS, QUEUE_SETTINGS, MethodEntry
+from .methods import COLD, METHODS, QUEUE_SETTINGS, MethodEntry
 
 IID = "-iid"  #: ends the name of a benchmark's near-IID counterpart
 
@@ -68,6 +68,28 @@ def unused_settings(method_name: str) -> tuple[str, ...]:
     """Settings of a run that the method does not look at; none is known of a method of the user's own."""
     found = METHODS.get(canonical(method_name))
     return () if found is None or found.has_queues else QUEUE_SETTINGS
+
+
+def named_by_reference(method_name: str, reference: str | None) -> tuple[str, str | None]:
+    """The one name of a method with a reference, and the reference where the name does not say it.
+
+    >>> named_by_reference("cold", "best"), named_by_reference("cold", "previous"), named_by_reference("cold", "stored")
+    (('cold-oracle', None), ('cold', None), ('cold', 'stored'))
+    """
+    found = METHODS.get(method_name)
+    if reference is None or found is None or found.reference is None:
+        return method_name, reference
+    if found.reference == reference:
+        return method_name, None
+    if found is not COLD:
+        raise ColdError(
+            f"{method_name} is cold with --reference {found.reference}; for {reference} take --method cold "
+            f"--reference {reference}"
+        )
+    for entry in METHODS.values():
+        if entry.reference == reference:
+            return entry.name, None
+    return method_name, reference
 
 
 def printed_costs() -> dict[str, Complexity]:

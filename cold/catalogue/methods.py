@@ -20,7 +20,9 @@ COST_LETTERS = (
     "n_c classes, N all samples; k, k', E as the methods' papers name their inner steps"
 )
 #: Settings of a run that only methods with virtual queues use; the others carry them along.
-QUEUE_SETTINGS = ("V", "delta", "weights", "queue_update", "oracle", "idle", "reference_passes")
+QUEUE_SETTINGS = (
+    "V", "delta", "weights", "queue_update", "reference", "oracle", "controller", "idle", "reference_passes",
+)  # fmt: skip
 
 
 def check_options(options: Any, *, positive: tuple[str, ...] = (), nonnegative: tuple[str, ...] = ()) -> None:
@@ -62,6 +64,7 @@ class MethodEntry:
     #: passes of each sample of the batch and of each replayed sample in one step, by the paper's complexity table
     passes_per_step: tuple[int, int] = (1, 0)
     has_queues: bool = False
+    reference: str | None = None  #: of a method with queues: what `--reference` is unless given
     forgets: bool = True  #: False: forgetting means nothing for it
     bound: bool = False  #: True: no continual learner but an upper bound, shown and not ranked
 
@@ -376,11 +379,13 @@ REFRESH = dataclasses.replace(
 COLD = MethodEntry(
     "cold", "COLD", "Theoretical Foundations of Continual Learning via Drift-Plus-Penalty, Case 1",
     cost="(b + m)*C", storage="M*p + t", uses_memory=True, passes_per_step=(1, 1), has_queues=True,
+    reference="previous",
 )  # fmt: skip
 
 COLD_ORACLE = dataclasses.replace(
     COLD, name="cold-oracle", title="COLD-ORACLE",
     paper="Theoretical Foundations of Continual Learning via Drift-Plus-Penalty, Case 2", storage="M*p + t*d + t",
+    reference="best",
 )  # fmt: skip
 
 #: By name, in the order in which the paper's tables print them.

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from coldtheory.ground.checks import number
 from coldtheory.ground.command_line import named_value
 from coldtheory.ground.errors import ColdError
 
@@ -68,7 +69,18 @@ def run(
     delta: Annotated[Number, typer.Option(help="Tolerance of the queues.")] = None,
     queue_update: Annotated[Text, typer.Option(help="When queues move: step, epoch or task.")] = None,
     weights: Annotated[Text, typer.Option(help="Queue weights: sum (main text) or mean (appendix).")] = None,
-    oracle: Annotated[Text, typer.Option(help="cold-oracle's candidates: exact, window:N or streaming.")] = None,
+    reference: Annotated[
+        Text,
+        typer.Option(
+            help="What cold compares past tasks with: the previous model, the best one (that is cold-oracle), or the "
+            "stored one at the end of the past task."
+        ),
+    ] = None,
+    oracle: Annotated[Text, typer.Option(help="How the best model is found: exact, window:N or streaming.")] = None,
+    controller: Annotated[
+        Text,
+        typer.Option(help="Weights of past tasks: queue, leaky, nupi, yu-neely or augmented, as in leaky:a=0.1."),
+    ] = None,
     idle: Annotated[
         Text, typer.Option(help="Memory samples of tasks with an empty queue: auto, skip (no backward pass) or joint.")
     ] = None,
@@ -113,6 +125,10 @@ def run(
     amp: Annotated[Text, typer.Option(help="Mixed precision: off, bf16 or fp16.")] = None,
     channels_last: Annotated[Switch, typer.Option("--channels-last", help="Memory format for convolutions.")] = None,
     compile: Annotated[Switch, typer.Option("--compile", help="torch.compile the backbone.")] = None,
+    deterministic: Annotated[
+        Switch,
+        typer.Option("--deterministic", help="On a GPU: only kernels that repeat bit by bit, and no TF32."),
+    ] = None,
     data_root: Annotated[Path | None, typer.Option(help="Folder of the data; by default COLD_DATA.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of runs.")] = OUT,
     resume: Annotated[
@@ -141,6 +157,7 @@ def run(
     if online:
         flags["epochs"] = 1
     chosen = build_config(config, flags)
+    checkpoint_every = number("--checkpoint-every", checkpoint_every, least=0)
     stop = _StopRequest()
     with (
         joined(chosen.device) as group,
@@ -195,7 +212,10 @@ def _run(trainer: Trainer, folder: Path, *, resume: bool, fresh: bool) -> Result
 
 
 class _StopRequest:
-    """Remembers SIGINT or SIGTERM; the run then saves its state. A second one ends at once."""
+    """Remembers SIGINT, SIGTERM or SIGHUP; the run then saves its state. A second one ends at once.
+
+    SIGHUP, when the terminal goes, is left alone where it is ignored: under nohup a run goes on.
+    """
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -207,7 +227,11 @@ class _StopRequest:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        hangup = getattr(signal, "SIGHUP", None)  # not on every system
+        if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
+            numbers.append(hangup)
+        before = {number: signal.signal(number, self._note) for number in numbers}
         try:
             yield
         finally:

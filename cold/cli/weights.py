@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 from rich.console import Console
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import load as load_safetensors
 from safetensors.torch import save as save_safetensors
 from torch import Tensor
@@ -17,6 +17,7 @@ from torch import Tensor
 from coldtheory.ground.command_line import JsonOption
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
+from coldtheory.ground.reading import read_bytes
 
 from ..catalogue import METHODS
 from ..config import make_config
@@ -54,11 +55,12 @@ def evaluate(
     then = result.array("accuracy")
     if then is None:
         raise ColdError(f"{result.run_id} has no accuracies to compare with; run it again")
+    _check_model(result)
     given = {"device": device, "method": _method(result, method), "dataset": _dataset(result, dataset)}
     trainer = Trainer(make_config(result.config, given), data_root=data_root)
     try:
         trainer.model.load_state_dict(weights)
-    except RuntimeError:
+    except (RuntimeError, TypeError, ValueError):
         raise ColdError(f"the weights of {result.run_id} are not of the network that its settings name") from None
     now = np.array(trainer.evaluate(trainer.model))
     if now.shape != then[-1].shape:
@@ -88,6 +90,13 @@ def _method(result: Result, given: str | None) -> str:
         words = f"{result.run_id} was made by the method {named!r}, which is not built in"
         raise ColdError(f"{words}; give its file with --method FILE.py if you trust it")
     return named
+
+
+def _check_model(result: Result) -> None:
+    """A network is built from its name alone; a result's own word imports nothing."""
+    named = result.config.get("model")
+    if named is not None and not re.fullmatch(r"[a-z0-9-]+", named):
+        raise ColdError(f"{result.run_id} names the network {named[:80]!r}, which is not built in; nothing is imported")
 
 
 def _dataset(result: Result, given: str | None) -> str:
@@ -127,12 +136,11 @@ def stored_weights(result: Result) -> dict[str, Tensor]:
             f"{result.run_id} was kept without its weights ({path} is not there); make the run again with 'cold run', "
             "or with 'cold study run --weights'"
         )
+    content = read_bytes(path)
     try:
-        with safe_open(str(path), framework="pt"):  # checks the header before anything is read
-            pass
-        weights: dict[str, Tensor] = load_safetensors(path.read_bytes())
-    except (OSError, SafetensorError) as error:
-        raise ColdError(f"cannot read the weights {path}: {error}") from None
+        weights: dict[str, Tensor] = load_safetensors(content)
+    except Exception as error:  # of safetensors or torch, for a damaged file
+        raise ColdError(f"cannot read the weights {path}: {' '.join(str(error).split())[:200]}") from None
     return weights
 
 

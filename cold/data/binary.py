@@ -8,6 +8,7 @@ also read from JPEG files in class folders.
 from __future__ import annotations
 
 import gzip
+import io
 import math
 import zlib
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from coldtheory.ground.errors import ColdError
+from coldtheory.ground.reading import read_bytes
 
 from . import archive
 from .cache import cached, cached_counts
@@ -33,6 +35,7 @@ MNIST_FILES = {
 }
 MNIST_FOLDERS = ("mnist", "MNIST/raw", "MNIST", ".")  # where other programs and ours put them, below the data root
 _UBYTE = 0x08
+_LARGEST_IDX = 1 << 30  # bytes of an unpacked file; MNIST's largest has 47 million
 
 
 def find_mnist(root: Path) -> Path | None:
@@ -51,7 +54,7 @@ def read_mnist(folder: Path) -> Images:
             raise ColdError(f"{folder / stem} is missing; get it with 'cold data fetch mnist'")
         arrays[key] = read_idx(path)
     for part in ("train", "test"):
-        if arrays[f"{part}_x"].ndim != 3 or arrays[f"{part}_y"].ndim != 1:
+        if arrays[f"{part}_x"].ndim != 3 or arrays[f"{part}_y"].ndim != 1 or arrays[f"{part}_x"].size == 0:
             raise ColdError(f"{folder}: the {part} files do not hold images and labels; 'cold data fetch mnist'")
     return Images(
         as_tensor(arrays["train_x"]).unsqueeze(1),
@@ -66,20 +69,23 @@ def read_mnist(folder: Path) -> Images:
 def count_mnist(folder: Path) -> tuple[int, int, int]:
     """Training images, test images and classes."""
     labels = [read_idx(path) for path in (_idx_file(folder, MNIST_FILES[key]) for key in ("train_y", "test_y")) if path]
+    if len(labels) != 2 or any(part.ndim != 1 for part in labels):
+        raise ColdError(f"{folder} does not hold two files of labels; 'cold data fetch mnist'")
     return len(labels[0]), len(labels[1]), 10
 
 
 def read_idx(path: Path) -> np.ndarray:
     """One idx file of bytes: two zeros, the type, the number of axes, their lengths (big-endian), the data."""
     remedy = "remove it and run 'cold data fetch mnist'"
-    try:
-        data = path.read_bytes()
-        if path.suffix == ".gz":
-            data = gzip.decompress(data)
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise ColdError(f"{path} is truncated or not a gzip file; {remedy}") from None
-    except OSError as error:
-        raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
+    data = read_bytes(path)
+    if path.suffix == ".gz":
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+                data = packed.read(_LARGEST_IDX + 1)
+        except (EOFError, zlib.error, OSError):
+            raise ColdError(f"{path} is truncated or not a gzip file; {remedy}") from None
+        if len(data) > _LARGEST_IDX:
+            raise ColdError(f"{path} unpacks to more than {_LARGEST_IDX >> 20} MiB; {remedy}")
     if len(data) < 4 or data[:2] != b"\0\0" or data[2] != _UBYTE:
         raise ColdError(f"{path} is not an idx file of bytes; {remedy}")
     axes = data[3]

@@ -78,7 +78,7 @@ def cached_counts(source: Path, settings: str = "") -> tuple[int, int, int] | No
         with safe_open(cache_path(source, settings), framework="np") as file:
             counts = [int(file.get_slice(part).get_shape()[0]) for part in ("train_y", "test_y")]
             return counts[0], counts[1], len(json.loads(file.metadata()["classes"]))
-    except (OSError, SafetensorError, KeyError, ValueError):
+    except (OSError, SafetensorError, KeyError, IndexError, TypeError, ValueError, RecursionError):
         return None
 
 
@@ -107,11 +107,11 @@ def _load(path: Path) -> Images | None:
         if head["format"] != FORMAT or head["sha256"] != checksum_of(arrays):
             return None
         y = {part: tensors[part].numpy() for part in ("train_y", "test_y")}
-        classes = tuple(json.loads(head["classes"]))
+        classes = tuple(str(name) for name in json.loads(head["classes"]))
         known = fingerprint(arrays, classes=len(classes), checksum=head["sha256"])
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        return Images(tensors["train_x"], y["train_y"], tensors["test_x"], y["test_y"], classes, head["source"], known)
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError):  # ColdError is a ValueError
         return None
-    return Images(tensors["train_x"], y["train_y"], tensors["test_x"], y["test_y"], classes, head["source"], known)
 
 
 def _save(path: Path, images: Images) -> None:

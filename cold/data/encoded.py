@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
+from coldtheory.ground.checks import whole
 from coldtheory.ground.errors import ColdError
+from coldtheory.ground.limits import array_bytes, demand_memory
 from coldtheory.ground.terminal import progress_bar
 
 from . import archive
@@ -43,8 +45,10 @@ def read_folder(path: Path, *, size: int | None = None) -> Images:
     Images become `size` x `size`. Without `size` they stay as they are if all have one size, and become 64 x 64
     if not; they are scaled to cover the frame and cut at the centre. All grey: one channel; else three.
     """
-    if size is not None and size < 1:
-        raise ColdError(f"the size of images must be at least 1 pixel, got {size}")
+    if size is not None:
+        size = whole("size, the side of images,", size)
+        if size < 1:
+            raise ColdError(f"the size of images must be at least 1 pixel, got {size}")
     if not path.exists():
         raise ColdError(f"no image folder at {path}; give a folder with train/<class>/* and test/<class>/*")
     frame = None if size is None else (size, size)
@@ -177,13 +181,16 @@ def _is_labelled_image(name: str) -> bool:
 # ---------------------------------------------------------------------------------------------------
 # From encoded images to one array of bytes
 
+_MOST_PIXELS = 89_478_485  # as Pillow has it
 _STEP = 256  # images between two moves of the progress bar
 
 
 def decode(encoded: Sequence[bytes], names: Sequence[str], *, channels: int, height: int, width: int) -> np.ndarray:
     """uint8 (n, C, H, W). Images of another size are scaled to cover the frame and cut at the centre."""
     mode = "RGB" if channels == 3 else "L"
-    pixels = np.empty((len(encoded), channels, height, width), np.uint8)
+    form = (len(encoded), channels, height, width)
+    demand_memory(array_bytes(form, 1), f"{form[0]} images of {height} x {width} pixels")
+    pixels = np.empty(form, np.uint8)
     with _bombs_as_errors(), progress_bar("decoding images", len(encoded)) as advance:
         for i, (content, name) in enumerate(zip(encoded, names, strict=True)):
             image = _open(content, name)
@@ -193,7 +200,9 @@ def decode(encoded: Sequence[bytes], names: Sequence[str], *, channels: int, hei
                 if image.size != (width, height):
                     image = _cover(image, width, height)
                 flat = np.asarray(image)
-            except (OSError, SyntaxError, ValueError):
+            except ColdError:
+                raise
+            except Exception:  # a decoder may fail in any way on a damaged image
                 raise ColdError(f"image {name} is truncated or damaged; replace it or remove it") from None
             pixels[i] = flat.reshape(height, width, channels).transpose(2, 0, 1)
             if i % _STEP == 0:
@@ -224,12 +233,17 @@ def _open(content: bytes, name: str) -> Image.Image:
         return Image.open(io.BytesIO(content))
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise ColdError(f"image {name} has too many pixels to be one of a data set; remove it") from None
-    except (OSError, SyntaxError, ValueError):
+    except Exception:  # a decoder may fail in any way on a damaged image
         raise ColdError(f"image {name} cannot be read; replace it or remove it") from None
 
 
 def _cover(image: Image.Image, width: int, height: int) -> Image.Image:
     scale = max(width / image.width, height / image.height)
-    image = image.resize((max(width, round(image.width * scale)), max(height, round(image.height * scale))))
+    size = max(width, round(image.width * scale)), max(height, round(image.height * scale))
+    if size[0] * size[1] > _MOST_PIXELS:
+        raise ColdError(
+            f"an image of {image.width} x {image.height} pixels is too narrow to be cut to {width} x {height}"
+        )
+    image = image.resize(size)
     left, top = (image.width - width) // 2, (image.height - height) // 2
     return image.crop((left, top, left + width, top + height))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+
+class DataWarning(UserWarning):
+    """Data that can be used, but may not be what the user thinks they are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +41,8 @@ class Images:
 
     def __post_init__(self) -> None:
         for part, x, y in (("training", self.train_x, self.train_y), ("test", self.test_x, self.test_y)):
+            if x.ndim != 4 or y.ndim != 1 or str(x.dtype) not in ("torch.uint8", "uint8") or y.dtype.kind != "i":
+                raise ColdError(f"{self.source}: the {part} part holds no images and labels; fetch the data again")
             if len(x) != len(y):
                 raise ColdError(f"{self.source}: {len(x)} {part} images but {len(y)} labels; fetch the data again")
             wrong = np.flatnonzero((y < 0) | (y >= len(self.classes)))
@@ -44,6 +51,11 @@ class Images:
                     f"{self.source}: {part} image {wrong[0]} has label {y[wrong[0]]}, out of the range "
                     f"0..{len(self.classes) - 1}; the file is damaged or not this data set, fetch it again"
                 )
+
+        absent = sorted(set(range(len(self.classes))) - set(np.unique(self.train_y).tolist()))
+        if absent:
+            words = f"{len(absent)} of {len(self.classes)} classes have no training image, such as"
+            warnings.warn(f"{self.source}: {words} {self.classes[absent[0]]!r}", DataWarning, stacklevel=3)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
+from coldtheory.ground.checks import choice, whole
 from coldtheory.ground.errors import ColdError, unknown_name
 
 from ..catalogue import BENCHMARK_NAMES, BENCHMARKS, Pixels, even_split
@@ -57,8 +58,10 @@ def load_benchmark(
     >>> len(benchmark.tasks), benchmark.head_widths, benchmark.input_shape
     (5, (2, 2, 2, 2, 2), (1, 16, 16))
     """
-    if seed < 0:
-        raise ColdError(f"the seed must be a non-negative whole number, got {seed}")
+    if not isinstance(name, str):
+        raise unknown_name("benchmark", name, BENCHMARK_NAMES)
+    seed = whole("seed", seed, least=0)
+    tasks = None if tasks is None else whole("tasks", tasks)
     sizes = Sizes(limit_train, limit_test, validation)
     permuted = False
     if name == "synthetic":
@@ -81,8 +84,8 @@ def load_benchmark(
         permuted, default, pixels = entry.kind == "permuted", entry.tasks, pixels or entry.pixels
     else:
         raise unknown_name("benchmark", name, BENCHMARK_NAMES)
-    if pixels is not None and pixels not in get_args(Pixels):
-        raise unknown_name("pixels", pixels, get_args(Pixels))
+    if pixels is not None:
+        choice("pixels", pixels, get_args(Pixels))
     if pixels == "unit":
         transform = replace(transform, mean=None, std=None)
     count = default if tasks is None else tasks

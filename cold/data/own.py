@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,11 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from coldtheory.ground.errors import ColdError, unknown_name
+from coldtheory.ground.checks import choice, demand_length, kind_of, shown
+from coldtheory.ground.errors import ColdError
+from coldtheory.ground.limits import demand_memory
 
 from .augment import Transform
 from .benchmark import Benchmark, Part, Scenario, Task
-from .images import fingerprint
+from .images import DataWarning, fingerprint
+
+_LABEL_BYTES = 16  # per output of a head: the list of labels and its copy
 
 
 def from_tensors(
@@ -35,14 +40,24 @@ def from_tensors(
     >>> from_tensors([(x, y, x, y), (x, y + 2, x, y + 2)]).tasks[1].classes
     ('2', '3')
     """
-    if scenario not in ("task", "domain"):
-        raise unknown_name("scenario", scenario, ("task", "domain"))
+    choice("scenario", scenario, ("task", "domain"))
+    if not isinstance(tasks, Sequence) or isinstance(tasks, str):
+        raise ColdError(f"tasks must be a list of tasks, got {shown(tasks)}")
     if len(tasks) == 0:
         raise ColdError("a benchmark needs at least 1 task")
+    if not isinstance(name, str):
+        raise ColdError(f"name must be a text, got {shown(name)}")
+    if transform is not None:
+        kind_of("transform", transform, Transform, "make one with cold.data.Transform")
+    if task_names is not None and (not isinstance(task_names, Sequence) or len(task_names) != len(tasks)):
+        raise ColdError(f"task_names must be {len(tasks)} names, one per task, got {shown(task_names)}")
     given = [_four_tensors(task, f"task {t + 1}") for t, task in enumerate(tasks)]
     shape, kind = given[0][0].shape[1:], given[0][0].dtype
     made, widths = [], []
     shared = int(max(max(int(y_train.max()), int(y_test.max())) for _, y_train, _, y_test in given)) + 1
+    if scenario == "domain":
+        demand_memory(_LABEL_BYTES * shared, f"a head for the labels 0..{shared - 1}", "number the classes from 0")
+        _warn_of_absent(shared, [y_train for _, y_train, _, _ in given])
     for t, (x_train, y_train, x_test, y_test) in enumerate(given):
         title = task_names[t] if task_names is not None else f"task {t + 1}"
         for x in (x_train, x_test):
@@ -71,11 +86,19 @@ def from_tensors(
     )
 
 
+def _warn_of_absent(count: int, labels: Sequence[Tensor]) -> None:
+    absent = count - len(torch.unique(torch.cat(list(labels))))
+    if absent:
+        warnings.warn(f"{absent} of {count} classes have no training sample in any task", DataWarning, stacklevel=3)
+
+
 def _part(x: Tensor, y: Tensor) -> Part:
     return Part(x, torch.arange(len(x)), y)
 
 
 def _four_tensors(task: Sequence[Any], title: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    if not isinstance(task, Sequence) or isinstance(task, str):
+        raise ColdError(f"{title} must be (x_train, y_train, x_test, y_test) or two data sets, got {shown(task)}")
     if len(task) == 2:
         pairs = [_from_dataset(task[0], f"{title}, training part"), _from_dataset(task[1], f"{title}, test part")]
     elif len(task) == 4:
@@ -91,13 +114,22 @@ def _four_tensors(task: Sequence[Any], title: str) -> tuple[Tensor, Tensor, Tens
 def _from_dataset(dataset: Any, title: str) -> tuple[Tensor, Tensor]:
     """All samples of a map-style data set, stacked."""
     samples, labels = [], []
-    for i in range(len(dataset)):
-        x, y = dataset[i]
-        x = x if isinstance(x, Tensor) else torch.from_numpy(np.array(x))
+    try:
+        count = len(dataset)
+    except (TypeError, OverflowError):
+        raise ColdError(f"{title} must be a data set with a length, got {shown(dataset)}") from None
+    for i in range(count):
+        try:
+            x, y = dataset[i]
+            x = x if isinstance(x, Tensor) else torch.from_numpy(np.array(x))
+            y = int(y)
+        except Exception as error:  # a user's own data set may fail in any way
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"
+            raise ColdError(f"{title}: sample {i} is no pair (x, y) of an array and a label ({reason})") from None
         if x.dtype == torch.uint8 and x.dim() == 3 and x.shape[-1] in (1, 3, 4) and x.shape[0] not in (1, 3, 4):
             x = x.permute(2, 0, 1)  # a PIL image has its channels last
         samples.append(x)
-        labels.append(int(y))
+        labels.append(y)
     if not samples:
         raise ColdError(f"{title} has no samples")
     if len({x.shape for x in samples}) > 1:
@@ -106,12 +138,19 @@ def _from_dataset(dataset: Any, title: str) -> tuple[Tensor, Tensor]:
 
 
 def _checked(x: Any, y: Any, title: str) -> tuple[Tensor, Tensor]:
-    x, y = torch.as_tensor(x), torch.as_tensor(y)
-    if x.dim() < 2 or y.shape != (len(x),) or len(x) == 0:
+    demand_length(f"{title}: x", x)
+    demand_length(f"{title}: y", y)
+    try:
+        x, y = torch.as_tensor(x), torch.as_tensor(y)
+    except Exception as error:  # whatever an object makes of being asked for a tensor
+        raise ColdError(f"{title}: x and y must be tensors or arrays ({' '.join(str(error).split())[:100]})") from None
+    if x.dim() < 2 or 0 in x.shape or y.shape != (len(x),) or len(x) == 0:
         raise ColdError(
             f"{title}: samples have shape {tuple(x.shape)} and labels {tuple(y.shape)}; want (n, ...), (n,)"
         )
-    if y.dtype.is_floating_point or y.dtype.is_complex or int(y.min()) < 0:
+    if x.dtype.is_complex:
+        raise ColdError(f"{title}: samples must be real numbers, got {x.dtype}")
+    if y.dtype.is_floating_point or y.dtype.is_complex or y.dtype == torch.bool or int(y.min()) < 0:
         raise ColdError(f"{title}: labels must be whole numbers from 0 up, a label is out of range")
     if x.dtype == torch.uint8:
         x = x.unsqueeze(1) if x.dim() == 3 else x

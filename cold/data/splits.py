@@ -26,7 +26,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from coldtheory.ground.errors import ColdError, unknown_name
+from coldtheory.ground.checks import choice, number, whole
+from coldtheory.ground.errors import ColdError
+from coldtheory.ground.limits import demand_memory
 
 from ..streams import stream
 from .augment import Transform
@@ -48,9 +50,9 @@ class Sizes:
     def __post_init__(self) -> None:
         for name in ("limit_train", "limit_test"):
             limit = getattr(self, name)
-            if limit is not None and limit < 1:
+            if limit is not None and whole(name, limit) < 1:
                 raise ColdError(f"{name} must be at least 1 image per task, got {limit}")
-        if not 0.0 <= self.validation < 1.0:
+        if not 0.0 <= number("validation", self.validation) < 1.0:
             raise ColdError(f"validation is a share of the training part, from 0 to below 1, got {self.validation}")
 
 
@@ -67,10 +69,8 @@ def split_benchmark(
     heads: Heads = "task",
 ) -> Benchmark:
     """Split-X, or its near-IID counterpart; see the head of this file."""
-    if order not in ("natural", "shuffled"):
-        raise unknown_name("class order", order, ("natural", "shuffled"))
-    if heads not in ("task", "shared"):
-        raise unknown_name("heads", heads, ("task", "shared"))
+    choice("class order", order, ("natural", "shuffled"))
+    choice("heads", heads, ("task", "shared"))
     count = len(images.classes)
     width = check_divisor(tasks, count, name)
     ordered = np.arange(count) if order == "natural" else stream(seed, name, "classes").permutation(count)
@@ -104,6 +104,7 @@ def permuted_benchmark(
         raise ColdError(f"a benchmark needs at least 1 task, got {tasks}")
     label, shape = np.arange(len(images.classes)), tuple(images.train_x.shape[1:])
     pixels = shape[-2] * shape[-1]
+    demand_memory(8 * tasks * (pixels + tasks), f"{tasks} tasks, each with a permutation of {pixels} pixels,")
     if iid:
         train = _deal(images.train_y, tasks, seed, name, "train")
         test = _deal(images.test_y, tasks, seed, name, "test")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import torch
 from torch.nn import functional
 
+from coldtheory.ground.checks import number, shown, whole
 from coldtheory.ground.errors import ColdError
+from coldtheory.ground.limits import array_bytes, demand_memory
 
 from ..streams import stream
 from .images import Images, short_digest
 
+_PIXEL_BYTES = 24  # while images are made: pattern, noise, sum, and the byte that stays
 _PATCH = 4  # pixels per side over which a pattern is about constant
 _SHIFT = 2  # pixels by which an image may be moved, each way
 _VERSION = 1  # of what is drawn from a seed; a change of it changes the fingerprint of all synthetic data
@@ -35,13 +36,19 @@ def make(
 
     The fingerprint is that of the options: the seed is a setting of the run, and rounding may differ by machine.
     """
+    if not isinstance(shape, list | tuple):
+        raise ColdError(f"shape must be (channels, height, width), got {shown(shape)}")
+    shape = tuple(whole("shape", side) for side in shape)  # type: ignore[assignment]
+    counts = {"classes": classes, "train_per_class": train_per_class, "test_per_class": test_per_class}
+    classes, train_per_class, test_per_class = (whole(name, count) for name, count in counts.items())
+    noise = number("noise", noise, least=0)
     if len(shape) != 3 or min(shape) < 1 or min(classes, train_per_class, test_per_class) < 1:
         raise ColdError(
             f"synthetic images need a shape (channels, height, width) and at least 1 class and 1 image per class, got "
             f"shape {tuple(shape)}, {classes} classes, {train_per_class} training and {test_per_class} test images"
         )
-    if not math.isfinite(noise) or noise < 0:
-        raise ColdError(f"noise is a standard deviation and must be >= 0, got {noise}")
+    images = classes * (train_per_class + test_per_class)
+    demand_memory(_PIXEL_BYTES * array_bytes((images, *shape), 1), f"{images} synthetic images of the shape {shape}")
     patterns = _patterns(seed, classes, shape)
     parts = [
         _samples(patterns, count, noise, stream(seed, "synthetic", part))

@@ -59,7 +59,7 @@ class MeasuredFacts(Facts):
 
     def __init__(self, measures: Measures, setting: Setting) -> None:
         self.T, self.lead = measures.T, ()
-        self.reference = setting.reference
+        self.reference, self.controller = setting.reference, setting.controller
         self.weights = setting.weights if setting.has_queues else "none"
         self.solver = "gd" if setting.gradient_descent else "prescribed"
         self.projected, self.noisy, self.convex = False, not setting.full_batch, False

@@ -24,7 +24,8 @@ class Setting:
     eta: float
     steps: int  #: J, gradient steps per task
     weights: str  #: "mean" or "sum"
-    reference: str  #: "previous" (Case 1) or "best" (Case 2)
+    reference: str  #: "previous" (Case 1), "best" (Case 2) or "stored" (Case 3)
+    controller: str = "queue"  #: see `coldtheory.controllers`
     has_queues: bool = True
     queue_per_task: bool = True
     gradient_descent: bool = True  #: plain steps of one size

@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from coldtheory.controllers import controller_of
+
 from ..layer_modes import is_noisy, shares_statistics
 from ..memory import Memory
 from ..methods.base import Context, Method
@@ -93,7 +95,8 @@ class Watch:
             eta=config.lr,
             steps=max(self.steps),
             weights=config.weights,
-            reference="best" if getattr(self.method, "best_model", False) else "previous",
+            reference=getattr(self.method, "reference", "previous"),
+            controller=controller_of(config.controller).name,
             has_queues=has_queues,
             queue_per_task=config.queue_update == "task",
             gradient_descent=config.optimizer == "sgdm" and config.momentum == 0 and config.weight_decay == 0,
@@ -128,9 +131,9 @@ class Watch:
         return [] if queues is None else queues.tolist()
 
     def _reference(self, t: int) -> list[float] | None:
-        """hatPhi_k of the best model, as measured here; None: the previous model, which the recorder knows."""
+        """hatPhi_k of the reference, as measured here; None: the previous model, which the recorder knows."""
         memory = self._memory()
-        if not getattr(self.method, "best_model", False) or memory is None or not t:
+        if getattr(self.method, "reference", "previous") == "previous" or memory is None or not t:
             return None
         chosen = self.method.arrays()["compared_with"][t, :t].tolist()
         slots = memory.everything(t)

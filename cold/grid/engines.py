@@ -92,7 +92,7 @@ def _gpus() -> int:
 
 
 def _on_loky(cells: Sequence[GridCell], engine: Engine) -> Iterator[CellOutcome]:
-    """Processes of this machine. A cell whose process dies goes on from its checkpoint; at the second time it fails."""
+    """Processes of this machine. A cell whose process died goes on from its checkpoint; a second death is a failure."""
     lost: list[GridCell] = []
     yield from run_on_processes(
         run_cell, cells, workers=engine.workers, threads=engine.threads_each, lost=lost, keep_workers=False

@@ -33,6 +33,7 @@ from torch import Tensor, nn
 
 from coldtheory.ground.errors import ColdError, unknown_name
 
+from ..ahead import Ahead
 from ..catalogue.methods import MethodEntry, NoOptions, Published, check_choice, check_options
 from ..config import RunConfig
 from ..data import Benchmark, Part
@@ -127,6 +128,7 @@ class Method:
     uses_memory: ClassVar[bool] = MethodEntry.uses_memory
     Options: ClassVar[type[Any]] = NoOptions
     over_processes: ClassVar[bool] = False  #: see `cold.distributed`; not inherited
+    period: int = 1  #: after how many steps as many draws are made again, see `cold.ahead`
 
     def __init_subclass__(cls, entry: MethodEntry | None = None, **more: Any) -> None:
         """With an entry of the catalogue, all declarations are the entry's; without one, those in the class's body."""
@@ -148,6 +150,7 @@ class Method:
         self.model = context.model
         self.options: Any = _options(type(self), context.config.options)
         self.task = 0
+        self._ahead: dict[Memory, Ahead] = {}
 
     # ---------------------------------------------------------------------------------------------- to override
 
@@ -213,13 +216,23 @@ class Method:
         raw = torch.cat([batch.raw, memory.raw.index_select(0, draw.slots)])
         return self.losses(raw, torch.cat([batch.y, memory.y[draw.slots]]), runs)
 
-    def draw(self, memory: Memory, past: int, count: int | None = None) -> Draw:
-        """A replay batch, as `--replay` and `--memory-batch` say."""
+    def draw(
+        self, memory: Memory, past: int, count: int | None = None, *, at_most: bool = False, shuffled: bool = False
+    ) -> Draw:
+        """A replay batch, as `--replay` and `--memory-batch` say.
+
+        at_most  : a smaller one where the memory holds fewer samples, instead of an error
+        shuffled : with a random order of its samples
+        """
         count = self.config.memory_batch if count is None else count
-        generator = self.context.streams.cpu("replay")
-        if self.config.replay == "per-task":
-            return memory.draw_per_task(count, past, generator)
-        return memory.draw_mixed(count, past, generator)
+        return self.ahead(memory).draw(count, past, at_most=at_most, shuffled=shuffled)
+
+    def ahead(self, memory: Memory) -> Ahead:
+        """Where the steps' draws from this memory come from."""
+        if memory not in self._ahead:
+            per_task = self.config.replay == "per-task"
+            self._ahead[memory] = Ahead(memory, self.context.streams, per_task=per_task, period=self.period)
+        return self._ahead[memory]
 
 
 def find_method(name: str) -> type[Method]:

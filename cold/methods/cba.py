@@ -77,6 +77,7 @@ class CBA(DERpp, entry=METHODS["cba"]):
         self.adaptors = Adaptors(context.benchmark.head_widths, context.streams.cpu("adaptor")).to(context.device)
         self.outer = torch.optim.Adam(self.adaptors.parameters(), lr=self.options.adaptor_lr)
         self.steps = 0  # since the second task began
+        self.period = self.options.every
 
     def loss(self, batch: Batch) -> Tensor:
         draws = self.draws(batch)

@@ -1,4 +1,4 @@
-"""COLD and COLD-ORACLE: the drift-plus-penalty objective of `cold.dpp` in the shared training loop."""
+"""COLD with any reference and controller: the drift-plus-penalty objective of `cold.dpp` in the training loop."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from .base import Batch, Context, Method
 
 
 class Cold(Method, entry=METHODS["cold"]):
-    """Past tasks are compared with the model with which the present task started."""
+    """Past tasks are compared with the model with which the present task started, or as `--reference` says."""
 
     over_processes = True
-    best_model: ClassVar[bool] = False
+    usual: ClassVar[str] = "previous"
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         config: Any = context.config
+        self.reference: str = config.reference or self.usual
         self.dpp = COLD(
             V=config.V,
             delta=config.delta,
@@ -31,7 +32,9 @@ class Cold(Method, entry=METHODS["cold"]):
             memory_batch=config.memory_batch,
             weights=config.weights,
             queue_update=config.queue_update,
-            oracle=config.oracle if self.best_model else None,
+            reference=self.reference,
+            oracle=config.oracle,
+            controller=config.controller,
             replay=config.replay,
             idle=config.idle,
             reference_passes=config.reference_passes,
@@ -77,4 +80,4 @@ class ColdOracle(Cold, entry=METHODS["cold-oracle"]):
     """Past tasks are compared with the best past model on their memory."""
 
     over_processes = True
-    best_model = True
+    usual = "best"

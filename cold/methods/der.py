@@ -61,7 +61,7 @@ class DER(Replay, entry=METHODS["der"]):
     def kept(self, slots: Tensor, rows: Tensor | None) -> None:
         if rows is not None:
             assert self._batch_logits is not None
-            self.keep_logits(slots, self._batch_logits[rows.to(self.context.device)])
+            self.keep_logits(slots, self._batch_logits[rows])
             return
         assert self.memory.raw is not None
         with frozen_statistics(self.model):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -97,10 +98,12 @@ class GDumb(Replay, entry=METHODS["gdumb"]):
         network.train()
         for number in range(options.passes):
             optimizer.param_groups[0]["lr"] = pass_lr(number, options.max_lr, options.min_lr)
-            for draw in self.memory.chunks(16, self.done, per_task=False, generator=generator):
+            draws = self.memory.chunks(16, self.done, per_task=False, generator=generator)
+            chances = draw_chances([len(draw) for draw in draws], generator, self.context.device)
+            for draw, chance in zip(draws, chances, strict=True):
                 drawn = self.joint_batch(None, draw)
                 x = self.context.training_inputs(drawn.raw)
-                x, other, share = cutmix(x, draw.owner, options.cutmix, generator)
+                x, other, share = cutmix(x, draw.owner, options.cutmix, chance)
                 logits = joined(self.context.forward(network, x, merged(drawn.runs)))
                 loss = cross_entropy(logits, drawn.y)
                 if share < 1:
@@ -137,23 +140,42 @@ def pass_lr(number: int, max_lr: float, min_lr: float) -> float:
     return min_lr + (max_lr - min_lr) * (1 + math.cos(math.pi * (number - length) / length)) / 2
 
 
-def cutmix(x: Tensor, owner: Tensor, probability: float, generator: torch.Generator) -> tuple[Tensor, Tensor, float]:
+@dataclass(frozen=True, eq=False)
+class Chance:
+    """What is random in the mixing of one batch, all uniform in [0, 1)."""
+
+    mix: float  #: it is mixed if this is below the probability
+    left: float  #: 1 - the area of the box
+    middle: tuple[float, float]  #: of the box
+    keys: Tensor  #: (n,) on the device; their order within a task says who is mixed with whom
+
+
+def draw_chances(sizes: Sequence[int], generator: torch.Generator, device: torch.device | str) -> list[Chance]:
+    """For batches of these sizes; all keys come to the device in one copy."""
+    numbers: list[list[float]] = []
+    keys = []
+    for size in sizes:
+        numbers.append(torch.rand(4, generator=generator, dtype=torch.float64).tolist())
+        keys.append(torch.rand(size, generator=generator, dtype=torch.float64))
+    there = torch.split(torch.cat(keys).to(device), list(sizes))
+    return [Chance(a, b, (y, x), own) for (a, b, y, x), own in zip(numbers, there, strict=True)]
+
+
+def cutmix(x: Tensor, owner: Tensor, probability: float, chance: Chance) -> tuple[Tensor, Tensor, float]:
     """A box of every image is taken from another image, and the loss from both labels.
 
     Gives the mixed images, which others they were mixed with, and the share of their own that is left (1: not mixed).
     `owner` (n,), ascending: the task of each sample; images are mixed within a task, whose head answers for both.
     Grey images are left alone. One box for all, of an area uniform in [0, 1] before it is cut at the edges.
     """
-    uniform, left, *middle = torch.rand(4, generator=generator, dtype=torch.float64).tolist()
-    keys = torch.rand(len(owner), generator=generator, dtype=torch.float64).to(owner.device)
-    if x.dim() != 4 or x.shape[1] == 1 or uniform >= probability:
+    if x.dim() != 4 or x.shape[1] == 1 or chance.mix >= probability:
         return x, torch.arange(len(owner), device=owner.device), 1.0
     # the samples stand task by task, so that sorting by (task + random) shuffles within tasks
-    other = (owner + keys).argsort()
-    half = math.sqrt(1 - left) / 2
+    other = (owner + chance.keys).argsort()
+    half = math.sqrt(1 - chance.left) / 2
     rows, columns = (
         slice(max(0, int((at - half) * size)), min(size, int((at + half) * size)))
-        for at, size in zip(middle, x.shape[2:], strict=True)
+        for at, size in zip(chance.middle, x.shape[2:], strict=True)
     )
     mixed = x.clone()
     mixed[:, :, rows, columns] = x[other][:, :, rows, columns]

@@ -9,7 +9,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from ..catalogue import METHODS
-from ..memory import Draw
+from ..memory import Draw, Ledger
 from .base import Batch
 from .gradients import assign, flat, gradient, present, shaped, weights_of
 from .replay import Replay
@@ -26,6 +26,7 @@ class GEM(Replay, entry=METHODS["gem"]):
     """
 
     _past = 0
+    _whole: tuple[Ledger, int, list[Draw]] | None = None  # the memory's samples by task, as long as they stay
 
     def loss(self, batch: Batch) -> Tensor:
         self._past = min(batch.task, self.memory.past)  # the present task is no constraint
@@ -46,7 +47,11 @@ class GEM(Replay, entry=METHODS["gem"]):
         """One a past task with samples."""
         if self.options.samples:
             return by_task(self.draw(self.memory, self._past, self.options.samples))
-        return [part for draw in self.memory.pieces(self.memory.size, self._past) for part in by_task(draw)]
+        ledger = self.memory.ledger
+        if self._whole is None or self._whole[:2] != (ledger, self._past):
+            pieces = self.memory.pieces(self.memory.size, self._past)
+            self._whole = (ledger, self._past, [part for draw in pieces for part in by_task(draw)])
+        return self._whole[2]
 
 
 def by_task(draw: Draw) -> list[Draw]:
@@ -61,7 +66,8 @@ def by_task(draw: Draw) -> list[Draw]:
 def projected(g: Tensor, rows: Tensor, margin: float) -> Tensor:
     """g (d,) moved by a combination of the rows (t, d), see `GEM`."""
     wide = rows.double()
-    weights = cone_weights((wide @ wide.T).cpu().numpy(), (wide @ g.double()).cpu().numpy(), margin)
+    products = torch.cat([wide @ wide.T, (wide @ g.double())[:, None]], dim=1).cpu().numpy()  # one wait for both
+    weights = cone_weights(products[:, :-1], products[:, -1], margin)
     return g + rows.T @ torch.from_numpy(weights).to(rows)
 
 

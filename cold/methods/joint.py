@@ -14,6 +14,8 @@ from ..catalogue import METHODS
 from ..data import Part
 from .base import Batch, Context, Method
 
+_AHEAD = 64  # batches that are moved to the device at once
+
 
 @dataclass(frozen=True, eq=False)
 class Pool:
@@ -29,6 +31,15 @@ class Pool:
             return x
         order = self.permutations.index_select(0, owner)[:, None].expand(-1, x.shape[1], -1)
         return x.flatten(2).gather(2, order).view_as(x)
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """A batch: places in the whole, ascending; the task of each, both on the device; how many are of each task."""
+
+    places: Tensor
+    owner: Tensor
+    counts: list[int]
 
 
 def shared_pool(parts: Sequence[Part]) -> Pool | None:
@@ -55,32 +66,42 @@ class Joint(Method, entry=METHODS["joint"]):
         self.pool = shared_pool(parts)
         self.y = torch.cat([part.y for part in parts])
         self.order = torch.zeros(0, dtype=torch.int64)  # what is left of the present pass, on the CPU
+        self._batches: list[_Places] = []  # the next ones of `order`, last first
 
     def loss(self, batch: Batch) -> Tensor:
         return self.losses(*self._gather(self._next(len(batch.raw)))).mean()
 
-    def _next(self, count: int) -> Tensor:
-        """Places in the whole, of samples not yet seen in this pass; ascending, so that tasks stand together."""
-        if len(self.order) < count:
-            again = torch.randperm(self.ends[-1], generator=self.context.streams.cpu("joint"))
-            self.order = torch.cat([self.order, again])
-        taken, self.order = self.order[:count], self.order[count:]
-        return taken.sort().values
+    def _next(self, count: int) -> _Places:
+        """Samples not yet seen in this pass."""
+        if not self._batches or len(self._batches[-1].places) != count:
+            if len(self.order) < count:
+                again = torch.randperm(self.ends[-1], generator=self.context.streams.cpu("joint"))
+                self.order = torch.cat([self.order, again])
+            batches = min(_AHEAD, len(self.order) // count)
+            self._batches = self._placed(self.order[: batches * count].view(batches, count))[::-1]
+        self.order = self.order[count:]
+        return self._batches.pop()
 
-    def _gather(self, places: Tensor) -> tuple[Tensor, Tensor, list[tuple[int, int]]]:
+    def _placed(self, places: Tensor) -> list[_Places]:
+        """Batches from their places in the whole, (batches, samples), moved to the device in one copy."""
+        batches, places = len(places), places.sort(dim=1).values  # so that tasks stand together
         owner = torch.bucketize(places, torch.tensor(self.ends), right=True)
-        counts = torch.bincount(owner, minlength=len(self.ends)).tolist()
+        cells = owner + len(self.ends) * torch.arange(batches)[:, None]
+        counts = torch.bincount(cells.flatten(), minlength=batches * len(self.ends)).view(batches, -1).tolist()
+        there = torch.stack([places, owner]).to(self.context.device)
+        return [_Places(there[0, i], there[1, i], counts[i]) for i in range(batches)]
+
+    def _gather(self, batch: _Places) -> tuple[Tensor, Tensor, list[tuple[int, int]]]:
         tasks = self.context.benchmark.tasks
-        runs = [(task.head, count) for task, count in zip(tasks, counts, strict=True) if count]
-        there = places.to(self.context.device)
+        runs = [(task.head, count) for task, count in zip(tasks, batch.counts, strict=True) if count]
         if self.pool is not None:
-            return self.pool.raw(there, owner.to(self.context.device)), self.y[there], runs
-        parts = zip(tasks, self.ends, torch.split(there, counts), strict=True)
+            return self.pool.raw(batch.places, batch.owner), self.y[batch.places], runs
+        parts = zip(tasks, self.ends, torch.split(batch.places, batch.counts), strict=True)
         raw = [task.train.raw(part - (end - len(task.train))) for task, end, part in parts if len(part)]
-        return torch.cat(raw), self.y[there], runs
+        return torch.cat(raw), self.y[batch.places], runs
 
     def state(self) -> dict[str, Any]:
         return {"order": self.order.clone()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        self.order = state["order"]
+        self.order, self._batches = state["order"], []

@@ -49,7 +49,7 @@ class MER(Replay, entry=METHODS["mer"]):
         losses = []
         with self._reptile(self.options.gamma):
             for _ in range(self.options.batches):
-                draw = self.sample(batch)
+                draw = self.sample(batch, shuffled=self.options.form == "sequential")
                 with self._reptile(self.options.beta):
                     inner = self._together if self.options.form == "mini-batch" else self._one_by_one
                     losses.append(inner(batch, draw))
@@ -66,10 +66,11 @@ class MER(Replay, entry=METHODS["mer"]):
         first = self._descend(batch.raw, batch.y, batch.head)
         if draw is not None:
             assert self.memory.raw is not None
-            order = torch.randperm(len(draw), generator=self.context.streams.cpu("replay")).to(draw.slots.device)
-            owners = draw.owner[order].tolist()
-            for slot, owner in zip(torch.split(draw.slots[order], 1), owners, strict=True):
-                self._descend(self.memory.raw[slot], self.memory.y[slot], self.context.heads[owner])
+            assert draw.order is not None
+            slots = torch.split(draw.slots, 1)
+            owners = [task for task, count in zip(draw.tasks, draw.counts, strict=True) for _ in range(count)]
+            for i in draw.order:
+                self._descend(self.memory.raw[slots[i]], self.memory.y[slots[i]], self.context.heads[owners[i]])
         return first
 
     def _descend(self, raw: Tensor, y: Tensor, head: int) -> Tensor:

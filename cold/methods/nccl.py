@@ -45,8 +45,7 @@ class NCCL(Replay, entry=METHODS["nccl"]):
         g, f = present(weights), gradient(self.memory_loss(self._draw), weights)
         alpha, options = self.config.lr, self.options
         L = options.L or 1 / (2 * alpha)
-        s, gg = torch.stack([dot(f, g), dot(g, g)]).tolist()  # which of the two cases it is decides what is computed
-        ff = dot(f, f).item() if s <= 0 else 0.0
+        s, gg, ff = torch.stack([dot(f, g), dot(g, g), dot(f, f)]).tolist()  # all at once: one wait for the device
         limit = options.beta_max or alpha * (1 - options.delta)
         a, b = step_sizes(s, ff, gg, alpha, L, limit)
         gamma = 0.5 * b**2 * L * gg - b * (1 - a * L) * s

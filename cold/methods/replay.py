@@ -43,12 +43,12 @@ class Replay(Method, entry=REPLAY):
 
     # ---------------------------------------------------------------------------------------------- drawing
 
-    def sample(self, batch: Batch) -> Draw | None:
+    def sample(self, batch: Batch, *, shuffled: bool = False) -> Draw | None:
         """A replay batch, or None while there is nothing to replay."""
         if not self.streaming:
-            return self.draw(self.memory, batch.task) if batch.task else None
-        room = len(self.memory)
-        return self.draw(self.memory, batch.task + 1, min(self.config.memory_batch, room)) if room else None
+            return self.draw(self.memory, batch.task, shuffled=shuffled) if batch.task else None
+        past = batch.task + 1
+        return self.draw(self.memory, past, at_most=True, shuffled=shuffled) if self.memory.seen else None
 
     def joint_batch(self, batch: Batch | None, *draws: Draw) -> JointBatch:
         """The batch (if any) and the drawn samples, in this order, each through its own task's head."""
@@ -85,15 +85,17 @@ class Replay(Method, entry=REPLAY):
 
     def after_step(self, batch: Batch) -> None:
         if self.streaming:
-            generator = self.context.streams.cpu("memory")
-            self.kept(*self.memory.observe(batch.raw, batch.y, batch.task, generator))
+            self.kept(*self.ahead(self.memory).observe(batch.raw, batch.y, batch.task))
 
     def end_task(self, task: int, train: Part) -> None:
         if not self.streaming:
             self.kept(self.memory.add_task(train, task, self.context.streams.cpu("memory")), None)
 
     def kept(self, slots: Tensor, rows: Tensor | None) -> None:
-        """Slots that were just written: with rows of the step's batch, or (None) with samples of a finished task."""
+        """Slots that were just written: with rows of the step's batch, or (None) with samples of a finished task.
+
+        Those of a step are on the device, those of a finished task on the CPU.
+        """
 
     def state(self) -> dict[str, Any]:
         return {"memory": self.memory.state()}

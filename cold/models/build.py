@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 
 import torch
 from safetensors.torch import save
 from torch import nn
 
+from coldtheory.ground import checks
 from coldtheory.ground.errors import ColdError, unknown_name
+from coldtheory.ground.limits import demand_memory
 
 from ..catalogue import BENCHMARKS
 from ..data.benchmark import Benchmark
 from ..streams import derived_seed
 from .networks import HeadedModel, mlp, resnet18, small_conv
 
+_DIGITS = 15  # of the size of a layer; no more could be built
+_PARAMETER_BYTES = 16
 MODELS = ("mlp-256", "mlp-256-256", "resnet18", "conv")
 
 
@@ -42,10 +48,12 @@ def build_model(
     >>> [tuple(head.weight.shape) for head in build_model(load_benchmark("synthetic", tasks=2), seed=0).heads]
     [(5, 256), (5, 256)]
     """
+    if name is not None and not isinstance(name, str):
+        raise unknown_name("model", checks.shown(name), MODELS)
     if module is not None and name is not None:
         raise ColdError("give a model's name or a module of your own, not both")
-    if width < 1:
-        raise ColdError(f"the width of a network must be at least 1, got {width}")
+    checks.kind_of("benchmark", benchmark, Benchmark, "make one with load_benchmark or from_tensors")
+    width = checks.whole("the width of a network", width, least=1)
     with _seeded(derived_seed(seed, "model")):
         if module is None:
             backbone, features = _named(name or default_model(benchmark), benchmark, width)
@@ -85,13 +93,21 @@ def model_bytes(model: nn.Module) -> bytes:
 def _named(name: str, benchmark: Benchmark, width: int) -> tuple[nn.Module, int]:
     shape = benchmark.input_shape
     kind, *sizes = name.split("-")
-    if kind == "mlp" and sizes and all(size.isdecimal() and int(size) > 0 for size in sizes):
-        return mlp(shape, [int(size) for size in sizes])
+    if kind == "mlp" and sizes and all(size.isdecimal() and len(size) <= _DIGITS and int(size) > 0 for size in sizes):
+        hidden = [int(size) for size in sizes]
+        _demand(name, sum(before * after for before, after in pairwise([math.prod(shape), *hidden])))
+        return mlp(shape, hidden)
     if name not in ("resnet18", "conv"):
         raise unknown_name("model", name, MODELS)
     if len(shape) != 3:
         raise ColdError(f"{name} takes images (channels, height, width), this benchmark has shape {shape}; use mlp-256")
+    _demand(f"{name} of width {width}", 9 * shape[0] * width + (2700 if name == "resnet18" else 2) * width**2)
     return resnet18(shape, width) if name == "resnet18" else small_conv(shape, width)
+
+
+def _demand(what: str, parameters: int) -> None:
+    """Whether weights, gradients and the two moments of Adam fit in memory."""
+    demand_memory(_PARAMETER_BYTES * parameters, f"the network {what}", "take a smaller one")
 
 
 def _features(module: nn.Module, benchmark: Benchmark) -> int:
@@ -102,8 +118,8 @@ def _features(module: nn.Module, benchmark: Benchmark) -> int:
     try:
         with torch.no_grad():
             outputs = module(torch.zeros(2, *benchmark.input_shape, device=device))
-    except RuntimeError as error:
-        reason = str(error).splitlines()[0]
+    except Exception as error:  # a user's own module may fail in any way
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise ColdError(f"the module does not take samples of shape {benchmark.input_shape}: {reason}") from None
     finally:
         for part, training in was_training.items():

@@ -90,7 +90,7 @@ def _packed_run(path: Path) -> Result | None:
 def find_run(name: str, *roots: Path) -> Result:
     """A finished run by the path that names it, or by its id below the roots; without roots, `default_roots`."""
     path = Path(name)
-    if path.name == name and not path.exists():
+    if path.name == name and not os.path.lexists(path):
         found = find_runs(*(roots or default_roots()))
         if name in found:
             return found[name]

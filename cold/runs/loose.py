@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 from coldtheory.ground.provenance import provenance
+from coldtheory.ground.reading import Npz, read_bytes
 
 from ..metrics import after_each_task, metrics
 from .schema import ARRAYS, RESULT, Arrays, Result, check_array, read_record, safe_name
@@ -53,34 +54,20 @@ class ArrayFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._open: Any = None
+        self._open: Npz | None = None
 
     def names(self) -> list[str]:
-        return [str(name) for name in self._opened().files]
+        return self._opened().names()
 
     def read(self, member: str) -> NDArray[Any]:
-        stored = self._opened()
-        try:
-            array = stored[member]
-        except Exception:  # of numpy, zipfile or zlib: whatever a damaged file makes them raise
-            raise self._damaged() from None
-        return check_array(member.rpartition("/")[2], array, self.path)
+        return check_array(member.rpartition("/")[2], self._opened().read(member), self.path)
 
-    def _opened(self) -> Any:
+    def _opened(self) -> Npz:
         if self._open is None:
-            try:
-                self._open = np.load(io.BytesIO(self.path.read_bytes()), allow_pickle=False)
-                assert isinstance(self._open, np.lib.npyio.NpzFile)
-            except FileNotFoundError:
-                raise ColdError(f"{self.path} is missing; {_AGAIN}") from None
-            except OSError as error:
-                raise ColdError(f"cannot read {self.path}: {error.strerror or error}") from None
-            except Exception:
-                raise self._damaged() from None
+            if not self.path.exists():
+                raise ColdError(f"{self.path} is missing; {_AGAIN}")
+            self._open = Npz(self.path, "run 'cold run' with the same settings again")
         return self._open
-
-    def _damaged(self) -> ColdError:
-        return ColdError(f"{self.path} is damaged; run 'cold run' with the same settings again")
 
 
 class StoredArrays(Mapping[str, NDArray[Any]]):
@@ -173,17 +160,13 @@ def stamp(path: Path) -> tuple[int, int]:
         about = path.stat()
     except FileNotFoundError:
         raise ColdError(f"no finished run in {path.parent}: {path.name} is missing") from None
-    except OSError as error:
-        raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # among the latter: a null byte in the path
+        raise ColdError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     return about.st_mtime_ns, about.st_size
 
 
 @lru_cache(maxsize=20_000)
 def _read(folder: Path, *_stamps: tuple[int, int]) -> Result:
     path = folder / RESULT
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
-    record = read_record(raw, path, remedy=_AGAIN, name=folder.name)
+    record = read_record(read_bytes(path), path, remedy=_AGAIN, name=folder.name)
     return Result(**fields_of(record), arrays=StoredArrays(ArrayFile(folder / ARRAYS)), folder=folder)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
+from coldtheory.ground.reading import read_bytes
 
 from .find import find_runs
 from .identity import difference
@@ -66,9 +67,6 @@ def _copy(result: Result, target: Path) -> None:
     dict(result.arrays)  # all of them are read before anything is written: damaged files are not spread
     weights = result.folder / MODEL if result.folder is not None else None
     with only_writer(target):
-        try:
-            if weights is not None and weights.is_file():
-                write_atomically(target / MODEL, weights.read_bytes())
-        except OSError as error:
-            raise ColdError(f"cannot copy {weights}: {error.strerror or error}") from None
+        if weights is not None and weights.is_file():
+            write_atomically(target / MODEL, read_bytes(weights))
         write_result(target, result)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
+from coldtheory.ground.reading import read_bytes
 
 from .identity import difference
 from .loose import ArrayFile, StoredArrays, npz_bytes, only_writer, read_loose, stamp, write_result
@@ -50,10 +51,7 @@ def read_rows(folder: Path) -> Rows:
 @lru_cache(maxsize=256)
 def _read(folder: Path, *_stamps: tuple[int, int]) -> Rows:
     path, file = folder / ROWS, ArrayFile(folder / ARRAYS)
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
+    lines = read_bytes(path).splitlines()
     runs: dict[str, Result] = {}
     problems: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):

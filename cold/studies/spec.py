@@ -21,6 +21,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from coldtheory.ground.checks import whole
 from coldtheory.ground.errors import ColdError, unknown_name
 
 from ..config import RunConfig, make_config, read_config
@@ -38,6 +41,13 @@ _SEEDS = {
 _SHARED = ("methods", "field", "values", "seeds", "settings")
 _OWN = ("dataset", "memory", "of")
 _TOP = ("title", "claim", "label", "figures", "absent", *_SHARED, *PROFILES)
+
+
+_KINDS: dict[str, Any] = {
+    "title": str, "claim": str, "label": str, "figures": dict[str, list[str]], "absent": dict[str, str],
+    "methods": list[str], "field": str, "values": list[Any], "seeds": list[int], "settings": dict[str, Any],
+    "dataset": str, "memory": int, "of": dict[str, dict[str, Any]],
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -122,6 +132,7 @@ def find_study(name: str) -> Study:
 def read_study(path: Path) -> Study:
     raw = read_config(path)
     _known_keys(path, raw, _TOP, "")
+    _check_kinds(path, raw, "")
     grids = {
         profile: tuple(_grid(path, profile, raw, entry) for entry in _tables(path, raw, profile))
         for profile in PROFILES
@@ -133,9 +144,9 @@ def read_study(path: Path) -> Study:
     _known_keys(path, pictures, PROFILES, "figures.")
     return Study(
         id=path.stem.lstrip("0123456789-"),
-        title=str(raw.get("title", path.stem)),
-        claim=str(raw.get("claim", "")),
-        label=str(raw.get("label", "")),
+        title=raw.get("title", path.stem),
+        claim=raw.get("claim", ""),
+        label=raw.get("label", ""),
         grids=grids,
         pictures={profile: tuple(map(Picture.of, names)) for profile, names in pictures.items()},
         absent=raw.get("absent", {}),
@@ -151,6 +162,7 @@ def _tables(path: Path, raw: Mapping[str, Any], profile: str) -> Sequence[Mappin
 
 def _grid(path: Path, profile: str, raw: Mapping[str, Any], entry: Mapping[str, Any]) -> Grid:
     _known_keys(path, entry, (*_SHARED, *_OWN), f"{profile}.")
+    _check_kinds(path, entry, f"{profile}.")
     merged = {"seeds": _SEEDS[profile], **{name: raw[name] for name in _SHARED if name in raw}, **entry}
     merged["settings"] = {**raw.get("settings", {}), **entry.get("settings", {})}
     swept = merged.get("field", "method")
@@ -172,6 +184,17 @@ def _grid(path: Path, profile: str, raw: Mapping[str, Any], entry: Mapping[str, 
         settings=merged["settings"],
         of=merged.get("of", {}),
     )
+
+
+def _check_kinds(path: Path, table: Mapping[str, Any], where: str) -> None:
+    """Raises unless every entry is of its kind."""
+    for name, kind in _KINDS.items():
+        if name in table:
+            try:
+                msgspec.convert(table[name], kind)
+            except msgspec.ValidationError as error:
+                words = " ".join(str(error).split())
+                raise ColdError(f"entry {where}{name} of {path.name} is of the wrong kind: {words}") from None
 
 
 def _known_keys(path: Path, table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
@@ -218,7 +241,7 @@ def config(grid: Grid, profile: str, method: str, value: Any, seed: int) -> RunC
         tasks = make_config(*layers).tasks
         if tasks is None:
             raise ColdError(f"{PER_TASK} on {grid.dataset} needs the number of tasks; set tasks in its settings")
-        layers.append({"memory": tasks * value})
+        layers.append({"memory": tasks * whole(PER_TASK, value, least=1)})
     elif grid.field != "method":
         layers.append({grid.field: value})
     return make_config(*layers)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from coldtheory.ground.errors import ColdError
+from coldtheory.ground.reading import read_json
 from coldtheory.paper import Hyperparameters, paper
 
 from ..catalogue import COST_LETTERS, METHODS, method, printed_costs
@@ -81,13 +83,28 @@ def _measured(path: Path | None) -> dict[str, Any]:
     chosen = MEASURED if path is None else path
     if path is None and not chosen.exists():
         return {}
+    content = read_json(chosen, "make it again with `cold methods --measure --json`")
     try:
-        content = json.loads(chosen.read_text(encoding="utf-8"))
-        return {row["name"]: row["measured"] for row in content["methods"]}
-    except OSError as error:
-        raise ColdError(f"cannot read {chosen}: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError):
+        told = msgspec.convert(content, _Printed)
+    except (msgspec.ValidationError, RecursionError):
         raise ColdError(f"{chosen} is not what `cold methods --measure --json` prints; make it again") from None
+    return {row.name: {"step_ms": row.measured.step_ms, "stored": row.measured.stored} for row in told.methods}
+
+
+class _Costs(msgspec.Struct):
+    step_ms: tuple[float, float]
+    stored: tuple[int | float, int | float]
+
+
+class _Measured(msgspec.Struct):
+    name: str
+    measured: _Costs
+
+
+class _Printed(msgspec.Struct):
+    """What `_measured` needs of the file."""
+
+    methods: list[_Measured]
 
 
 def _costs(row: dict[str, Any] | None) -> list[str]:

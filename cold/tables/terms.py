@@ -13,6 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.paper import paper
 
@@ -28,6 +30,11 @@ Settings = dict[str, Any]
 
 _BUILT_IN = Path(__file__).parent / "comparisons.toml"
 _MAY_LACK = ("method", "variant", "published", "full", "benchmark")
+_Tables = dict[str, dict[str, Any]]
+_KINDS: dict[str, Any] = {
+    "method": _Tables, "variant": _Tables, "benchmark": _Tables, "published": _Tables,
+    "full": dict[str, Any], "tuning": dict[str, Any], "online": dict[str, Any],
+}  # fmt: skip
 _other: ContextVar[tuple[str, Settings] | None] = ContextVar("comparisons", default=None)
 
 
@@ -135,6 +142,12 @@ def _built_in() -> Settings:
 
 def _read(path: Path) -> Settings:
     told = {**{name: {} for name in _MAY_LACK}, **read_config(path)}
+    for name, kind in _KINDS.items():
+        try:
+            msgspec.convert(told.get(name, {}), kind)
+        except msgspec.ValidationError as error:
+            words = " ".join(str(error).split())
+            raise ColdError(f"{path.name} does not follow its schema at {name}: {words}") from None
     told["full"] = {"tables": {}, "stand_in": {}, **told["full"]}
     return told
 
@@ -147,31 +160,39 @@ def benchmark(name: str, kind: str) -> Terms:
     known = declarations()["benchmark"]
     if name not in known:
         raise unknown_name("benchmark", name, known)
-    try:
+    with _following_schema(name):
         return _terms(name, kind, known[name])
-    except ColdError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ColdError(f"{source_name()} does not follow its schema at {name}: {error!r}") from None
 
 
 def full_size(table: str, kind: str) -> tuple[Terms, ...]:
     """The terms of one of the paper's own tables at full size: one benchmark per printed column."""
     about = declarations()["full"]
-    label = about["tables"][table]
-    return tuple(
-        _terms(
-            f"{dataset} {memory}",
-            kind,
-            {
-                **about,
-                "title": f"{paper().datasets[dataset].name}, M = {memory}",
-                "base": {"dataset": dataset, "preset": "paper", "memory": memory},
-                "printed": [label, dataset, memory],
-            },
+    with _following_schema(table):
+        label = about["tables"][table]
+        return tuple(
+            _terms(
+                f"{dataset} {memory}",
+                kind,
+                {
+                    **about,
+                    "title": f"{paper().datasets[dataset].name}, M = {memory}",
+                    "base": {"dataset": dataset, "preset": "paper", "memory": memory},
+                    "printed": [label, dataset, memory],
+                },
+            )
+            for dataset, memory in paper().table(label).columns
         )
-        for dataset, memory in paper().table(label).columns
-    )
+
+
+@contextmanager
+def _following_schema(name: str) -> Iterator[None]:
+    """What a file of comparisons lacks, or has as something else, is a `ColdError` that says where."""
+    try:
+        yield
+    except ColdError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise ColdError(f"{source_name()} does not follow its schema at {name}: {error!r}") from None
 
 
 def reduced_stand_in(terms: Terms) -> str | None:

@@ -14,6 +14,7 @@ import inspect
 from typing import Any
 
 from ..geometry import Ball
+from ..ground.checks import choice, number
 from ..ground.dependencies import note
 from ..ground.errors import unknown_name
 from ..simulation import Run
@@ -64,15 +65,14 @@ def evaluate(id: str, form: str, run: Run | Facts, ball: Ball | None = None, **o
     Options: `delta_prime` and `w_star` for Theorems 1 and 2, `constant` for the printed queue part of Corollary 2.
     Pass `facts_of(run, ball)` in place of the run to share work between statements.
     """
-    if id not in STATEMENTS:
-        raise unknown_name("statement", id, STATEMENTS)
-    forms = STATEMENTS[id].forms
-    if form not in forms:
-        raise unknown_name(f"form of {id}", form, forms)
+    forms = STATEMENTS[choice("statement", id, STATEMENTS)].forms
+    choice(f"form of {id}", form, forms)
     known = [name for name in inspect.signature(forms[form]).parameters if name != "facts"]
     for name in options:
         if name not in known:
             raise unknown_name(f"option of {id} ({form})", name, known or ["none"])
+    if "constant" in options:
+        options["constant"] = number("constant", options["constant"])
     note("code", forms[form].__module__)
     with quiet():
         return forms[form](facts_of(run, ball), **options)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..ground.checks import numbers
 from ..ground.errors import ColdError
 from ..ideal import ideal_points, smallest_feasible_delta
 from ..quadratics import Array, Quadratics
@@ -55,7 +56,9 @@ def solve(facts: RunFacts, delta_prime: ArrayLike | None, w_star: ArrayLike | No
     if delta_prime is None:
         wanted = np.where(delta > lowest, 0.5 * (lowest + delta), np.nan)
     else:
-        wanted = np.broadcast_to(np.asarray(delta_prime, dtype=np.float64), lead).reshape(count, -1)
+        wanted = _shaped("delta_prime", delta_prime, lead).reshape(count, -1)
+        if (wanted < 0).any():
+            raise ColdError(f"delta_prime must be >= 0, got {wanted.min():g}")
     if w_star is None:
         w = np.full((*delta.shape, run.tasks.T, run.tasks.d), np.nan)
         possible = wanted > lowest * (1.0 + _INTERIOR)
@@ -64,13 +67,21 @@ def solve(facts: RunFacts, delta_prime: ArrayLike | None, w_star: ArrayLike | No
                 w[i, wanted[i] == value] = ideal_points(flat[i], float(value)).w_star
         points = w.reshape(*lead, run.tasks.T, run.tasks.d)
     else:
-        points = np.broadcast_to(np.asarray(w_star, dtype=np.float64), (*lead, run.tasks.T, run.tasks.d))
+        points = _shaped("w_star", w_star, (*lead, run.tasks.T, run.tasks.d))
     limit, excess = np.asarray(wanted.reshape(lead)), _excess(facts, points)
     feasible = np.asarray(excess <= limit * (1.0 + _ROUNDING))
     # A constraint that rounding breaks is no reason to refuse w*, but the theorems then hold with the larger delta'.
     used = np.where(feasible, np.maximum(limit, excess), limit)
     loss = facts.phi.at(points)
     return Comparators(points, loss, _memory_gap(facts.phi_hat, loss, points), used, feasible)
+
+
+def _shaped(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
+    given = numbers(name, values)
+    try:
+        return np.broadcast_to(given, shape)
+    except ValueError:
+        raise ColdError(f"{name} must be numbers that broadcast to the shape {shape}, got {given.shape}") from None
 
 
 def _memory_gap(hat: Quadratics, loss: Array, points: Array) -> Array:

@@ -42,7 +42,7 @@ def corrected(facts: Facts) -> Bound:
     terms = {"delta": facts.delta * exists, "last queues": facts.Q[..., -1, :].sum(axis=-1) / pairs}
     lhs = facts.increments.sum(axis=(-2, -1)) / pairs
     return make(_NAME, "corrected", facts, lhs, terms=terms, kind="tight", attained="no queue is ever cut at 0",
-                magnitude=facts.largest_loss)  # fmt: skip
+                premises=("plain queue",), magnitude=facts.hat_scale)  # fmt: skip
 
 
 def per_task(facts: Facts) -> Bound:
@@ -53,14 +53,14 @@ def per_task(facts: Facts) -> Bound:
     lhs = np.cumsum(facts.increments, axis=-2) * over
     terms = {"delta": facts.delta[..., None, None] * (over > 0), "queue": facts.Q[..., 1:, :] * over}
     return make(_NAME, "per_task", facts, lhs, terms=terms, kind="tight", attained="queues never cut at 0", trailing=2,
-                magnitude=facts.largest_loss[..., None, None])  # fmt: skip
+                premises=("plain queue",), magnitude=facts.hat_scale[..., None, None])  # fmt: skip
 
 
 def _step(form: str, facts: Facts, queues: np.ndarray) -> Bound:
     lhs = facts.increments.sum(axis=-1) / facts.past - np.where(np.arange(facts.T) > 0, facts.delta[..., None], 0.0)
     terms = {"queue": queues.max(axis=-1) / facts.past}
-    return make(_NAME, form, facts, lhs, terms=terms, kind="false as printed", premises=("Case 1",), trailing=1,
-                magnitude=facts.largest_loss[..., None])  # fmt: skip
+    return make(_NAME, form, facts, lhs, terms=terms, kind="false as printed", trailing=1,
+                premises=("plain queue", "Case 1"), magnitude=facts.hat_scale[..., None])  # fmt: skip
 
 
 STATEMENT = Statement(

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..ground.errors import ColdError, unknown_name
 from ..quadratics import Array
+from ..tolerance import RTOL, loss_rounding
 
 if TYPE_CHECKING:
     from .comparators import Comparators
@@ -29,12 +30,13 @@ class Facts:
 
     T: int
     lead: tuple[int, ...]
-    reference: str  #: "previous" (Case 1) or "best" (Case 2)
+    reference: str  #: "previous" (Case 1), "best" (Case 2) or "stored" (Case 3)
     weights: str  #: "mean", "sum" or "none"
     solver: str  #: "gd", "exact", or "prescribed" for models that follow no rule
     projected: bool
     noisy: bool
     convex: bool
+    controller: str = "queue"  #: the name of the rule that makes weights of constraints, see `coldtheory.controllers`
 
     V: Array
     delta: Array
@@ -43,6 +45,7 @@ class Facts:
     l: Array  # noqa: E741  (the paper's letter)
     eta: Array  #: (..., T)
     bounded: np.ndarray  #: the run did not diverge
+    eps: Array  #: eps_t = DPP_t(x_t) - min DPP_t, (..., T)
 
     Q: Array  #: Q[..., t, k-1] = Q_k[t], (..., T+1, T)
     Qbar: Array  #: Qbar[t-1], (..., T)
@@ -92,6 +95,28 @@ class Facts:
     # What follows from the above
 
     @cached_property
+    def V_t(self) -> Array:
+        """The weight of each task's loss, (..., T): V, unless it moves."""
+        return np.broadcast_to(np.asarray(self.V)[..., None], (*self.lead, self.T))
+
+    @cached_property
+    def weight(self) -> Array:
+        """What beta_k is made of: Q_k[t-1], or what another controller puts in its place, (..., T, T)."""
+        return self.Q[..., :-1, :]
+
+    @cached_property
+    def forgetting(self) -> Array:
+        """F_k[t] = hatPhi_k(x_t) - hatPhi_k(x_k) for k < t, else 0: (..., T, T)."""
+        after = self.hat[..., 1:, :]
+        own = np.diagonal(after, axis1=-2, axis2=-1)[..., None, :]
+        return np.where(np.tri(self.T, k=-1, dtype=bool), after - own, 0.0)
+
+    @cached_property
+    def avg_forgetting(self) -> Array:
+        """The mean of F_k[t] over all pairs k < t, (...); 0 if there is only one task."""
+        return np.asarray(self.forgetting.sum(axis=(-2, -1)) / max(self.T * (self.T - 1) / 2, 1.0))
+
+    @cached_property
     def past(self) -> Array:
         """t - 1 for t = 1..T, and 1 at t = 1, where every sum over past tasks is empty anyway."""
         return np.maximum(np.arange(self.T, dtype=np.float64), 1.0)
@@ -131,12 +156,32 @@ class Facts:
     @cached_property
     def beta(self) -> Array:
         """The weights of DPP_t, beta[..., t-1, k-1], (..., T, T)."""
-        return np.asarray(self.Q[..., :-1, :] * (self.gain / self.past)[:, None])
+        return np.asarray(self.weight * (self.gain / self.past)[:, None])
 
     @cached_property
     def largest_loss(self) -> Array:
         """max hatPhi_k(x_t) over t >= 1 and k < T, the size of numbers whose differences enter the queues, (...)."""
         return np.asarray(np.abs(self.hat[..., 1:, :-1]).max(axis=(-2, -1), initial=0.0))
+
+    @cached_property
+    def hat_rounding(self) -> Array:
+        """How far a memory loss is off by rounding, (...): see `coldtheory.tolerance.loss_rounding`."""
+        return loss_rounding(self.largest_loss)
+
+    @cached_property
+    def phi_rounding(self) -> Array:
+        """The same of a loss Phi_t at x_{t-1} or x_t, (...)."""
+        return loss_rounding(np.maximum(self.phi_before, self.phi_after).max(axis=-1))
+
+    @cached_property
+    def hat_scale(self) -> Array:
+        """The scale of a number that is a difference of memory losses, their own rounding included, (...)."""
+        return np.asarray(self.largest_loss + self.hat_rounding / RTOL)
+
+    @cached_property
+    def curvature_kept(self) -> np.ndarray:
+        """Whether the minimiser of DPP_t was found with all its curvature, (...)."""
+        return np.ones(self.lead, bool)
 
     @cached_property
     def loss_floor(self) -> Array:
@@ -157,7 +202,7 @@ class Facts:
     @cached_property
     def eta_alpha_printed(self) -> Array:
         """The same with the paper's alpha_t = V L + l Qbar[t-1], whatever the weights, (...)."""
-        alpha = (self.V * self.L)[..., None] + self.l[..., None] * self.Qbar
+        alpha = self.V_t * self.L[..., None] + self.l[..., None] * self.Qbar
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray((self.eta * alpha).max(axis=-1))
 
@@ -165,12 +210,17 @@ class Facts:
         """Whether each run meets the premise, (...)."""
         checks: dict[str, Callable[[], Any]] = {
             "gradient descent": lambda: self.solver == "gd",
-            "exact minimiser": lambda: self.solver == "exact",
+            "exact minimiser": lambda: (self.solver == "exact") & self.curvature_kept,
             "the method's own models": lambda: self.solver in ("gd", "exact"),
             "no projection": lambda: not self.projected,
             "exact gradients": lambda: not self.noisy,
             "convex losses": lambda: self.convex,
             "Case 1": lambda: self.reference == "previous",
+            "Case 3": lambda: self.reference == "stored",
+            "plain queue": lambda: self.controller == "queue",
+            "V is constant": lambda: (self.V_t == self.V_t[..., :1]).all(axis=-1),
+            "V never falls": lambda: (np.diff(self.V_t, axis=-1) >= 0).all(axis=-1),
+            "V never rises": lambda: (np.diff(self.V_t, axis=-1) <= 0).all(axis=-1),
             "queues drive the model": lambda: self.weights != "none",
             "mean weights": lambda: self.weights == "mean",
             "sum weights": lambda: self.weights == "sum",
@@ -189,5 +239,7 @@ class Facts:
         return np.broadcast_to(np.asarray(checks[name]()), self.lead)
 
 
+#: What every statement about V and the queues takes for granted, unless it is proved for more.
+PLAIN = ("plain queue", "V is constant")
 #: What the gradient theorems take for granted of the algorithm.
-DESCENT = ("gradient descent", "no projection", "exact gradients", "queues drive the model")
+DESCENT = ("gradient descent", "no projection", "exact gradients", "queues drive the model", *PLAIN)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..tolerance import RTOL
 from .base import Bound, Explanation, Statement, make
 from .facts import Facts
 
@@ -43,8 +44,10 @@ def identity(facts: Facts) -> Bound:
     cut = np.minimum(facts.Q[..., :-1, :] + d, 0.0)
     clipped = np.vecdot(cut, cut) / (2.0 * facts.past)
     terms = _mean_terms(facts) | {"ageing": -facts.ageing, "clipped": -clipped}
-    queues = facts.Q.max(axis=(-2, -1)) + facts.largest_loss
-    return _make("identity", facts, terms, kind="tight", attained="everywhere", magnitude=(queues**2)[..., None])
+    # Queues and increments come from the simulator, what is cut off from the losses themselves, with their rounding.
+    queues, off = facts.Q.max(axis=(-2, -1)) + facts.largest_loss, facts.hat_rounding
+    size = queues**2 + (2.0 * queues * off + off**2) / RTOL
+    return _make("identity", facts, terms, kind="tight", attained="everywhere", magnitude=size[..., None])
 
 
 def _mean_terms(facts: Facts) -> dict[str, np.ndarray]:
@@ -55,7 +58,8 @@ def _make(form: str, facts: Facts, terms: dict[str, np.ndarray], **more) -> Boun
     # The drift is a difference of two values of the Lyapunov function, which may be much larger than it.
     size = np.maximum(facts.lyapunov[..., 1:], facts.lyapunov[..., :-1])
     more = {"magnitude": size} | more
-    return make(_NAME, form, facts, np.diff(facts.lyapunov, axis=-1), terms=terms, trailing=1, **more)
+    return make(_NAME, form, facts, np.diff(facts.lyapunov, axis=-1), terms=terms, trailing=1,
+                premises=("plain queue",), **more)  # fmt: skip
 
 
 STATEMENT = Statement(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from .base import Bound, Explanation, Statement, make
-from .facts import Facts
+from .facts import PLAIN, Facts
 
 _NAME = ("lemma2", "lemm:smooth_dpp")
 
@@ -35,7 +35,7 @@ def _make(form: str, facts: Facts, weight: np.ndarray, **more) -> Bound:  # type
         "current task": np.broadcast_to((facts.V * facts.L)[..., None], lhs.shape),
         "past tasks": np.asarray(facts.l[..., None] * weight),
     }
-    return make(_NAME, form, facts, lhs, terms=terms, trailing=1, premises=("queues drive the model",), **more)
+    return make(_NAME, form, facts, lhs, terms=terms, trailing=1, premises=("queues drive the model", *PLAIN), **more)
 
 
 STATEMENT = Statement(

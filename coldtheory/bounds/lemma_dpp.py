@@ -18,7 +18,7 @@ import numpy as np
 
 from ..quadratics import Array
 from .base import Bound, Explanation, Statement, average, make
-from .facts import Facts, Reading
+from .facts import PLAIN, Facts, Reading
 
 _NAME = ("lemma_dpp", "lemm:drift")
 
@@ -41,7 +41,7 @@ def trajectory(facts: Facts) -> Bound:
 def dpp_drops(facts: Facts) -> Array:
     """DPP_t(x_{t-1}) - DPP_t(x_t), (..., T)."""
     fall = facts.hat[..., :-1, :] - facts.hat[..., 1:, :]
-    return np.asarray(facts.V[..., None] * (facts.phi_before - facts.phi_after) + np.vecdot(facts.beta, fall))
+    return np.asarray(facts.V_t * (facts.phi_before - facts.phi_after) + np.vecdot(facts.beta, fall))
 
 
 def _make(form: str, facts: Facts, r: Array, gain: Array, reading: Reading, **more) -> Bound:  # type: ignore[no-untyped-def]
@@ -52,7 +52,7 @@ def _make(form: str, facts: Facts, r: Array, gain: Array, reading: Reading, **mo
     }
     terms = {"first loss": facts.V * over * facts.phi_before[..., 0] / facts.T}
     lhs = dpp_drops(facts).mean(axis=-1) * over
-    premises = ("queues drive the model", *(("models in W",) if reading == "ball" else ()))
+    premises = ("queues drive the model", *PLAIN, *(("models in W",) if reading == "ball" else ()))
     size = over * (facts.V * facts.phi_before.max(axis=-1) + facts.beta.sum(axis=-1).max(axis=-1) * facts.largest_loss)
     return make(_NAME, form, facts, lhs, terms=terms, series=series, premises=premises, magnitude=size, **more)
 

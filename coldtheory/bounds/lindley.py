@@ -26,7 +26,11 @@ def identity(facts: Facts) -> Bound:
     """The closed form itself; equality everywhere."""
     tilt = facts.delta[..., None, None] * np.arange(facts.T + 1.0)[:, None]
     return _make(
-        "identity", facts, {"largest rise": _rise(facts.hat - tilt)}, attained="everywhere", premises=("Case 1",)
+        "identity",
+        facts,
+        {"largest rise": _rise(facts.hat - tilt)},
+        attained="everywhere",
+        premises=("plain queue", "Case 1"),
     )
 
 
@@ -35,13 +39,19 @@ def reverse(facts: Facts) -> Bound:
     whole = identity(facts)
     terms = {"queue": whole.lhs}
     return make(_NAME, "reverse", facts, whole.terms["largest rise"], terms=terms, kind="tight", attained="everywhere",
-                premises=("Case 1",), trailing=2, magnitude=whole.magnitude)  # fmt: skip
+                premises=("plain queue", "Case 1"), trailing=2, magnitude=whole.magnitude)  # fmt: skip
 
 
 def corrected(facts: Facts) -> Bound:
     """The queue is at most the rise of its loss above the best model since task k."""
     where = "delta = 0, and any queue filled in one task as delta -> 0"
-    return _make("corrected", facts, {"rise above the best": _rise(facts.hat)}, attained=where, premises=("Case 1",))
+    return _make(
+        "corrected",
+        facts,
+        {"rise above the best": _rise(facts.hat)},
+        attained=where,
+        premises=("plain queue", "Case 1"),
+    )
 
 
 def a_priori(facts: Facts) -> Bound:
@@ -50,7 +60,13 @@ def a_priori(facts: Facts) -> Bound:
     age = np.maximum(t[:, None] - t, 0.0)
     count = np.minimum(age, 1.0) if facts.reference == "previous" else age
     terms = {"l r^2 / 2": np.asarray(0.5 * facts.l * facts.r**2)[..., None, None] * count}
-    return _make("a_priori", facts, terms, premises=("models in W",), attained="delta = 0, from the optimum to the rim")
+    return _make(
+        "a_priori",
+        facts,
+        terms,
+        premises=("plain queue", "models in W"),
+        attained="delta = 0, from the optimum to the rim",
+    )
 
 
 def rises(facts: Facts) -> Array:
@@ -68,7 +84,7 @@ def _rise(values: Array) -> Array:
 
 
 def _make(form: str, facts: Facts, terms: dict[str, Array], **more) -> Bound:  # type: ignore[no-untyped-def]
-    size = (facts.largest_loss + facts.T * facts.delta)[..., None, None]
+    size = (facts.hat_scale + facts.T * facts.delta)[..., None, None]
     lhs = facts.Q[..., 1:, :]
     return make(_NAME, form, facts, lhs, terms=terms, kind="tight", trailing=2, magnitude=size, **more)
 

@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import measures
+from .._dynamics import flat_below
 from ..geometry import Ball, minimise_on_ball, sup_abs_difference
+from ..ground.checks import kind_of, numbers
+from ..ground.errors import ColdError
 from ..quadratics import Array, Quadratics
 from ..settings import Reference, Settings, Weights
 from ..simulation import Run
 from ..tasks import Tasks, as_tasks
-from ..tolerance import LOSS_FLOOR
+from ..tolerance import LOSS_FLOOR, loss_rounding
 from .comparators import Comparators, solve
 from .facts import Facts, Reading
 
@@ -42,6 +45,7 @@ class RunFacts(Facts):
         self.reference, self.weights = settings.reference, settings.weights
         self.solver = "prescribed" if isinstance(run, PrescribedRun) else settings.solver
         self.projected, self.noisy, self.convex = settings.ball is not None, settings.noise > 0, True
+        self.controller = settings.controller.name
         spread = (*run.tasks.streams, *(1,) * len(settings.shape))
         self.L, self.l = (q.smoothness.reshape(spread) for q in (run.tasks.phi, run.tasks.phi_hat))
         self.V, self.delta, self.steps, self.eta = run.V, run.delta, settings.steps, run.eta
@@ -64,6 +68,26 @@ class RunFacts(Facts):
     @cached_property
     def Q(self) -> Array:  # type: ignore[override]
         return self.run.Q
+
+    @cached_property
+    def V_t(self) -> Array:
+        return self.run.V_t
+
+    @cached_property
+    def weight(self) -> Array:
+        return self.run.weight
+
+    @cached_property
+    def eps(self) -> Array:  # type: ignore[override]
+        return self.run.eps
+
+    @cached_property
+    def forgetting(self) -> Array:
+        return self.run.forgetting
+
+    @cached_property
+    def avg_forgetting(self) -> Array:
+        return self.run.avg_forgetting
 
     @cached_property
     def phi_before(self) -> Array:  # type: ignore[override]
@@ -96,11 +120,14 @@ class RunFacts(Facts):
     @cached_property
     def curvature(self) -> Array:  # type: ignore[override]
         whole = self._dpp_hessians
-        return np.asarray(whole if self.phi.isotropic else np.linalg.eigvalsh(whole)[..., -1])
+        if self.phi.isotropic:
+            return whole
+        finite = np.isfinite(whole).all(axis=(-2, -1))  # LAPACK refuses the numbers of a diverged run
+        return np.where(finite, np.linalg.eigvalsh(_finite(whole))[..., -1], np.nan)
 
     @cached_property
     def _dpp_hessians(self) -> Array:
-        V = self.V[..., None]
+        V = self.V_t
         if self.phi.isotropic:
             return np.asarray(V * self.phi.hessians + np.matvec(self.beta, self.phi_hat.hessians))
         past = np.einsum("...tk,...kij->...tij", self.beta, self.phi_hat.hessians)
@@ -113,7 +140,7 @@ class RunFacts(Facts):
             now, past = (q.hessians[..., None] * q.optima for q in (self.phi, self.phi_hat))
         else:
             now, past = (np.matvec(q.hessians, q.optima) for q in (self.phi, self.phi_hat))
-        return np.asarray(self.V[..., None, None] * now + self.beta @ past)
+        return np.asarray(self.V_t[..., None] * now + self.beta @ past)
 
     @cached_property
     def _inner(self) -> tuple[Array, np.ndarray]:
@@ -157,11 +184,37 @@ class RunFacts(Facts):
         return np.asarray(np.sqrt(np.max(squares, axis=0)))
 
     @cached_property
-    def loss_floor(self) -> Array:
+    def _size(self) -> Array:
+        """The largest squared norm of a model or an optimum, (...)."""
         points = self.run.w, self.phi.optima, self.phi_hat.optima  # memory optima too: the simulator's origin is there
         squares = [np.broadcast_to(np.square(p).sum(axis=-1).max(axis=-1), self.lead) for p in points]
-        size = np.max(squares, axis=0)
-        return np.asarray(LOSS_FLOOR * self.L * size)
+        return np.asarray(np.max(squares, axis=0))
+
+    @cached_property
+    def loss_floor(self) -> Array:
+        return np.asarray(LOSS_FLOOR * self.L * self._size)
+
+    @cached_property
+    def hat_rounding(self) -> Array:
+        return loss_rounding(self.largest_loss, self.l, np.sqrt(self._size), self.phi.d)
+
+    @cached_property
+    def phi_rounding(self) -> Array:
+        largest = np.maximum(self.phi_before, self.phi_after).max(axis=-1)
+        return loss_rounding(largest, self.L, np.sqrt(self._size), self.phi.d)
+
+    @cached_property
+    def curvature_kept(self) -> np.ndarray:
+        """The exact solver takes a direction of DPP_t as flat if its curvature is below its rounding. A matrix that is
+        diagonal has none, and in any other one only what exceeds the error of eigenvalues is known to be there."""
+        if self.solver != "exact" or self.phi.isotropic or self.projected:
+            return np.ones(self.lead, bool)
+        whole = _finite(self._dpp_hessians)
+        found: Array = np.linalg.eigvalsh(whole).astype(np.float64)
+        limit, eps = flat_below(found), np.finfo(np.float64).eps
+        diagonal = (whole == whole * np.eye(self.phi.d)).all(axis=(-2, -1))[..., None]
+        known = np.where(diagonal, 0.0, self.phi.d * eps * found[..., -1:])
+        return np.asarray(~((found > known) & (found <= limit)).any(axis=(-2, -1)))
 
     @cached_property
     def gaps(self) -> Array:  # type: ignore[override]
@@ -207,7 +260,12 @@ class RunFacts(Facts):
 
 def facts_of(run: Run | Facts, ball: Ball | None = None) -> Facts:
     """Facts of a run; give the result to `evaluate` in place of the run to share the work of several statements."""
-    return run if isinstance(run, Facts) else RunFacts(run, ball)
+    if isinstance(run, Facts):
+        return run
+    kind_of("run", run, Run, "make one with simulate(tasks, V=...)")
+    if ball is not None:
+        kind_of("ball", ball, Ball, "make one with Ball(center, radius)")
+    return RunFacts(run, ball)
 
 
 def follow(
@@ -232,7 +290,11 @@ def follow(
         window=None, noise=0.0, noise_seed=0, ball=None,
     )  # fmt: skip
     T, lead = tasks.T, (*tasks.streams, *settings.shape)
-    w = np.broadcast_to(np.asarray(models, dtype=np.float64), (*lead, T + 1, tasks.d))
+    given = numbers("models", models)
+    try:
+        w = np.broadcast_to(given, (*lead, T + 1, tasks.d))
+    except ValueError:
+        raise ColdError(f"models must have shape {(*lead, T + 1, tasks.d)}, x_0 to x_T, got {given.shape}") from None
     phi, hat = (_widened(q, len(settings.shape)) for q in (tasks.phi, tasks.phi_hat))
     values = np.stack([hat.at(x) for x in np.moveaxis(w, -2, 0)[..., None, :]], axis=-2)
     steps = values[..., 1:, :] - reference_values(values, reference, None) - settings.delta[..., None, None]
@@ -260,6 +322,9 @@ def reference_values(hat: Array, reference: str, window: int | None) -> Array:
     if reference == "previous":
         return hat[..., :-1, :]
     T = hat.shape[-1]
+    if reference == "stored":  # x_k, also where it is still to come
+        own = np.diagonal(hat[..., 1:, :], axis1=-2, axis2=-1)
+        return np.broadcast_to(own[..., None, :], (*hat.shape[:-2], T, T))
     models = hat[..., 1:-1, :]  # x_1 .. x_{T-1}; x_0 is no candidate
     if window is None or T == 1:
         best = np.minimum.accumulate(models, axis=-2)
@@ -271,8 +336,13 @@ def reference_values(hat: Array, reference: str, window: int | None) -> Array:
 def contains(ball: Ball, w: Array) -> np.ndarray:
     """Whether models w (..., n, d) are in their run's ball, (..., n)."""
     lead, d = w.shape[:-2], w.shape[-1]
-    whole = Ball(np.broadcast_to(ball.center, (*lead, d)), np.broadcast_to(ball.radius, lead))
+    whole = Ball.unchecked(np.broadcast_to(ball.center, (*lead, d)), np.broadcast_to(ball.radius, lead))
     return whole.contains(w)
+
+
+def _finite(matrices: Array) -> Array:
+    """The matrices, with zeros in place of those that are not all numbers."""
+    return np.where(np.isfinite(matrices).all(axis=(-2, -1), keepdims=True), matrices, 0.0)
 
 
 def _widened(q: Quadratics, count: int) -> Quadratics:

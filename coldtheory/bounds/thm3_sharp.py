@@ -37,7 +37,7 @@ def corrected(facts: Facts) -> Bound:
 
 def sharp(facts: Facts) -> Bound:
     """1/(1 - eta alpha/2) in place of 2, and Lemma 1's ageing term."""
-    where = "one gradient step per task in one dimension, equal curvatures, equal optima"
+    where = "T = 1, one gradient step along a direction of curvature L"  # later, queues cut at 0 leave a residual
     return _make("sharp", facts, "trajectory", step_factor(facts), ("eta < 2/alpha_t",), "tight", where, ageing=True)
 
 

@@ -15,13 +15,15 @@ from __future__ import annotations
 import numpy as np
 
 from ..quadratics import Array
+from ..tolerance import RTOL
 from .base import Bound, Explanation, Kind, Statement, average, make
-from .facts import Facts, Reading
+from .facts import PLAIN, Facts, Reading
 from .lindley import rises
 
 _NAME = ("thm4", "thm:avg_queue_bound_case2")
-_MODELS = ("the method's own models", "no projection", "exact gradients", "queues drive the model")
+_MODELS = ("the method's own models", "no projection", "exact gradients", "queues drive the model", *PLAIN)
 _METHOD = (*_MODELS, "Case 1", "delta > 0")
+_LINDLEY = ("plain queue", "Case 1")
 _STEP = "eta <= 2/alpha_t, or the minimiser"
 
 
@@ -81,14 +83,14 @@ def by_lindley(facts: Facts) -> Bound:
     rise = np.zeros((*facts.lead, facts.T))
     rise[..., 1:] = rises(facts)[..., :-1, :].sum(axis=-1) / facts.past[1:]
     where = "delta = 0, or queues filled in one task as delta -> 0"
-    return _make("by_lindley", facts, {"rise": average(facts, 1.0, rise)}, {}, ("Case 1",), "tight", where)
+    return _make("by_lindley", facts, {"rise": average(facts, 1.0, rise)}, {}, _LINDLEY, "tight", where)
 
 
 def a_priori(facts: Facts) -> Bound:
     """(l r^2/2) (t-2)/(t-1) averaged over t: known before the run."""
     count = np.maximum(np.arange(facts.T) - 1.0, 0.0) / facts.past
     series = {"l r^2 / 2": average(facts, 0.5 * facts.l * facts.r**2, count)}
-    return _make("a_priori", facts, series, {}, ("Case 1", "models in W"))
+    return _make("a_priori", facts, series, {}, (*_LINDLEY, "models in W"))
 
 
 def best(facts: Facts) -> Bound:
@@ -96,7 +98,7 @@ def best(facts: Facts) -> Bound:
     one, two = progress(facts), by_lindley(facts)
     first = one.applicable & (one.rhs < two.rhs)
     terms = {"progress bound": np.where(first, one.rhs, 0.0), "Lindley bound": np.where(first, 0.0, two.rhs)}
-    return _make("best", facts, {}, terms, ("Case 1",), "tight", "where Lindley's bound is")
+    return _make("best", facts, {}, terms, _LINDLEY, "tight", "where Lindley's bound is")
 
 
 def _over(facts: Facts) -> Array:
@@ -123,9 +125,10 @@ def _make(
     kind: Kind = "valid",
     attained: str = "",
 ) -> Bound:
-    size = np.nan_to_num(_over(facts)) * facts.V * facts.phi_before.max(axis=-1) if "progress" in series else 0.0
+    # Each progress is a difference of two losses: what enters by it is their rounding, not their size.
+    size = np.nan_to_num(_over(facts)) * facts.V * facts.phi_rounding / RTOL if "progress" in series else 0.0
     if "delta > 0" not in premises:
-        size = facts.largest_loss
+        size = facts.hat_scale
     return make(_NAME, form, facts, facts.avg_Qbar, series=series, terms=terms, premises=premises, kind=kind,
                 attained=attained, magnitude=size)  # fmt: skip
 

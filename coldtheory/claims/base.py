@@ -14,10 +14,18 @@ from ..ground.dependencies import recording
 from ..ground.errors import ColdError, unknown_name
 from .text import plain, reflow
 
-#: "not settled": runs are there, but they leave it open. "not reproducible here": nothing here could settle it.
+#: "open": mathematics that is neither proved nor refuted. "not settled": runs are there, but they do not decide it.
+#: "not reproducible here": nothing here could settle it.
 #: "no runs here": runs would settle it, but this machine does not have them; that says nothing about the claim.
 Verdict = Literal[
-    "holds", "holds with correction", "false", "not settled", "not applicable", "not reproducible here", "no runs here"
+    "holds",
+    "holds with correction",
+    "false",
+    "open",
+    "not settled",
+    "not applicable",
+    "not reproducible here",
+    "no runs here",
 ]
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 NO_RUNS: Verdict = "no runs here"

@@ -9,7 +9,16 @@ import typer
 from .. import __version__
 from ..ground.command_line import program, run_program
 
-_SWEEPS = ("sweep-V", "sweep-delta", "sweep-eta", "sweep-steps", "sweep-T", "sweep-memory")
+_SWEEPS = (
+    "sweep-V",
+    "sweep-delta",
+    "sweep-eta",
+    "sweep-steps",
+    "sweep-T",
+    "sweep-memory",
+    "sweep-eta-factor",
+    "sweep-controller",
+)
 _MODULES = {
     **dict.fromkeys(_SWEEPS, "sweeps"), "simulate": "single", "check": "check", "figures": "figures", "plot": "figures",
     "search": "search", "replay": "replay", "certify": "certify", "report": "report", "serve": "report",

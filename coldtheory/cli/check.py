@@ -24,6 +24,7 @@ _COLOURS = {
     "holds": "green",
     "holds with correction": "yellow",
     "false": "red",
+    "open": "bright_magenta",
     "not settled": "cyan",
     "not applicable": "blue",
     "not reproducible here": "magenta",
@@ -113,7 +114,7 @@ def _print(rows: Sequence[Row]) -> None:
     table.add_column("margin", justify="right", no_wrap=True)
     table.add_column("evidence", ratio=1)
     for row in rows:
-        verdict = f"[{_COLOURS[row['verdict']]}]{row['verdict']}[/]"
+        verdict = f"[{_COLOURS.get(row['verdict'], 'bold red')}]{escape(row['verdict'])}[/]"
         if row["changed"]:
             verdict += f"\n[bold red](was: {row['recorded']})[/]"
         elif row["verdict"] == NO_RUNS:

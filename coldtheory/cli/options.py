@@ -11,6 +11,8 @@ import typer
 
 from ..ground import command_line
 from ..ground.errors import ColdError
+from ..ground.limits import demand_memory
+from ..ground.reading import read_bytes
 from ..paper import TOY
 from ..sources import Source, load_source
 from ..tasks import REGIMES
@@ -22,7 +24,9 @@ SeedsOption = Annotated[int, typer.Option("--seeds", help="Number of task stream
 TOption = Annotated[str | None, typer.Option("--T", help="Number of tasks.")]
 DimensionOption = Annotated[int | None, typer.Option("--d", help="Dimension of the model.")]
 VOption = Annotated[str, typer.Option("--V", help="Weight of the present task: a number, or a grid to sweep.")]
-EtaOption = Annotated[str, typer.Option("--eta", help="Step size, or 'auto' for 1/(2 alpha_t).")]
+EtaOption = Annotated[
+    str, typer.Option("--eta", help="Step size, 'auto' for 1/(2 alpha_t), or 'auto:C' for C/alpha_t.")
+]
 DeltaOption = Annotated[str, typer.Option("--delta", help="Tolerance of the queues.")]
 StepsOption = Annotated[str, typer.Option("--steps", help="Gradient steps per task.")]
 MemoryOption = Annotated[str | None, typer.Option("--memory", help="Sampled tasks: points per task in the memory.")]
@@ -31,7 +35,22 @@ SpreadOption = Annotated[
     float | None, typer.Option("--spread", help="Sampled tasks: standard deviation of the points.")
 ]
 ReferenceOption = Annotated[
-    Literal["previous", "best"], typer.Option("--reference", help="previous: COLD. best: COLD-ORACLE.")
+    Literal["previous", "best", "stored"],
+    typer.Option(
+        "--reference", help="previous: COLD. best: COLD-ORACLE. stored: the model at the end of each past task."
+    ),
+]
+ControllerOption = Annotated[
+    str,
+    typer.Option(
+        "--controller", help="Weights of past tasks: queue, or leaky, nupi, yu-neely, augmented, as in leaky:a=0.1."
+    ),
+]
+ScheduleOption = Annotated[
+    str | None,
+    typer.Option(
+        "--V-schedule", help="V_t = V t^P (power:P), from V to R V (geometric:R), or a file with one factor per task."
+    ),
 ]
 WeightsOption = Annotated[
     Literal["mean", "sum", "none"],
@@ -53,6 +72,9 @@ EngineOption = Annotated[
 ]
 JobsOption = Annotated[int, typer.Option("--jobs", help="Number of worker processes; -1 uses all cores.")]
 SchedulerOption = Annotated[str | None, typer.Option("--scheduler", help="Address of a running dask scheduler.")]
+
+
+_POINT_BYTES = 100  # of a number in a list, with what is kept of it
 
 
 def typed(value: float) -> str:
@@ -83,10 +105,14 @@ def parse_grid(text: str, name: str) -> list[float]:
             return [float(part) for part in text.split(",")]
         low, high, count = text.split(":")
         spaced = np.geomspace if count.endswith("log") else np.linspace
-        values = spaced(float(low), float(high), int(count.removesuffix("log").removesuffix("lin")))
-    except ValueError:
-        raise wrong from None
-    if len(values) == 0:
+        ends, points = (float(low), float(high)), int(count.removesuffix("log").removesuffix("lin"))
+        demand_memory(_POINT_BYTES * points, f"a grid of {points} values of --{name}")
+        if not all(map(math.isfinite, ends)):
+            raise wrong
+        values = spaced(*ends, points)
+    except (ValueError, OverflowError) as error:
+        raise (error if isinstance(error, ColdError) else wrong) from None
+    if len(values) == 0 or not np.isfinite(values).all():
         raise wrong
     return [float(f"{value:.12g}") for value in values]  # ends stay what the user typed
 
@@ -106,6 +132,26 @@ def parse_whole(text: str, name: str, command: str) -> int:
     return int(value)
 
 
+def parse_eta(text: str) -> tuple[float | Literal["auto"], float | None]:
+    """The step size, and the factor of `auto:C`.
+
+    >>> parse_eta("auto"), parse_eta("auto:0.9"), parse_eta("1e-3")
+    (('auto', None), ('auto', 0.9), (0.001, None))
+    """
+    kind, colon, factor = text.partition(":")
+    if kind != "auto":
+        return parse_one(text, "eta", "sweep-eta"), None
+    return "auto", parse_one(factor, "eta auto", "sweep-eta-factor") if colon else None
+
+
+def parse_schedule(text: str | None) -> str | None:
+    """The text of --V-schedule; of a file its factors, so that the name of the file does not matter."""
+    if text is None or ":" in text:
+        return text
+    factors = read_bytes(Path(text)).decode("utf-8", errors="replace").replace(",", " ").split()
+    return f"list:{','.join(factors)}"
+
+
 def parse_range(text: str | None) -> tuple[float, float] | None:
     """`50:200` of --fit."""
     if text is None:
@@ -113,7 +159,9 @@ def parse_range(text: str | None) -> tuple[float, float] | None:
     try:
         low, high = (float(part) for part in text.split(":"))
     except ValueError:
-        raise ColdError(f"cannot read --fit {text!r}: give LOW:HIGH, such as 50:200") from None
+        low = high = math.nan
+    if not low < high:  # NaN is no end
+        raise ColdError(f"cannot read --fit {text!r}: give LOW:HIGH, such as 50:200")
     return low, high
 
 

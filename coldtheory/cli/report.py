@@ -125,9 +125,9 @@ def serve(
             if as_json
             else f"{file} is at {address} (Ctrl-C ends it)"
         )
-        if browser:
-            webbrowser.open(address)
         try:
+            if browser:
+                webbrowser.open(address)
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             typer.echo("stopped", err=True)

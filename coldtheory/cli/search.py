@@ -38,8 +38,11 @@ def search_one(
     ] = None,
     weights: Annotated[Literal["mean", "sum"] | None, typer.Option("--weights", help="Queue weights.")] = None,
     reference: Annotated[
-        Literal["previous", "best"] | None,
-        typer.Option("--reference", help="previous: Case 1, COLD. best: Case 2, COLD-ORACLE."),
+        Literal["previous", "best", "stored"] | None,
+        typer.Option(
+            "--reference",
+            help="previous: Case 1, COLD. best: Case 2, COLD-ORACLE. stored: Case 3, the model at a task's end.",
+        ),
     ] = None,
     solver: Annotated[
         Literal["gd", "exact"] | None, typer.Option("--solver", help="Gradient steps, or the exact minimiser.")

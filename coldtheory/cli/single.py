@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..controllers import controller_of
 from ..ground.errors import ColdError, DivergenceWarning
 from ..ground.files import write_atomically
 from ..ground.provenance import provenance
@@ -43,6 +44,8 @@ def simulate_one(
     solver: o.SolverOption = "gd",
     window: o.WindowOption = None,
     noise: o.NoiseOption = 0.0,
+    controller: o.ControllerOption = "queue",
+    V_schedule: o.ScheduleOption = None,
     save: Annotated[
         Path | None, typer.Option("--save", help="Keep models, queues and series in this .npz file.")
     ] = None,
@@ -64,9 +67,10 @@ def simulate_one(
         m=None if memory is None else o.parse_whole(memory, "memory", "sweep-memory"),
         spread=spread if points else None,
     )
+    rate, factor = o.parse_eta(eta)
     settings: dict[str, Any] = {
         "V": o.parse_one(V, "V", "sweep-V"),
-        "eta": "auto" if eta == "auto" else o.parse_one(eta, "eta", "sweep-eta"),
+        "eta": rate,
         "delta": o.parse_one(delta, "delta", "sweep-delta"),
         "steps": o.parse_whole(steps, "steps", "sweep-steps"),
         "reference": reference,
@@ -74,6 +78,9 @@ def simulate_one(
         "solver": solver,
         "window": window,
         "noise": noise,
+        "eta_factor": factor,
+        "controller": None if controller == "queue" else controller_of(controller).text,
+        "V_schedule": o.parse_schedule(V_schedule),
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DivergenceWarning)
@@ -93,7 +100,7 @@ def simulate_one(
 def _save(path: Path, run: Run, config: dict[str, Any]) -> None:
     buffer = io.BytesIO()
     about = json.dumps({"format": "coldtheory-run/1", "config": config, "provenance": provenance()})
-    names = ("w", "Q", "grad_sq_before", "grad_sq_after", "Qbar", "Delta", "alpha", "lyapunov", "drift")
+    names = ("w", "Q", "grad_sq_before", "grad_sq_after", "Qbar", "Delta", "alpha", "lyapunov", "drift", "forgetting")
     np.savez_compressed(buffer, about=np.array(about), **{name: getattr(run, name) for name in names})
     write_atomically(path if path.suffix == ".npz" else path.with_suffix(".npz"), buffer.getvalue())
 
@@ -104,6 +111,7 @@ def _print(values: dict[str, Any], config: dict[str, Any]) -> None:
         f"{source.get('regime', source.get('file'))}, seed {config['seed']}, V={config['V']:g}, eta={config['eta']}, "
     )
     title += f"delta={config['delta']:g}, steps={config['steps']}, {config['reference']}/{config['weights']}"
+    title += "".join(f", {config[name]}" for name in ("controller", "V_schedule") if config[name] is not None)
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, show_header=False)
     for name, meaning in MEASURED_KEYS.items():
         value = values[name]

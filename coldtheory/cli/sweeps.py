@@ -17,9 +17,9 @@ from rich.markup import escape
 from ..ground.errors import ColdError
 from ..ground.statistics import Spread
 from ..ground.terminal import Bar, plain_table
-from ..rows import loglog_slope, mean_over_seeds, smallest_at
+from ..rows import axis_value, loglog_slope, mean_over_seeds, smallest_at
 from ..store import Row
-from ..sweep import Axis, Numbers, Scheme, grid, run_cells
+from ..sweep import CONTROLLER_AXIS, Axis, Numbers, Scheme, grid, run_cells
 from . import options as o
 
 
@@ -34,35 +34,42 @@ class _Defaults:
     T: str | None = None
     memory: str | None = None
     points: int | None = None
+    controller: str = "queue"
 
 
-_DEFAULTS: dict[Axis, _Defaults] = {
+_CONTROLLER = "controller"  # the sister of the axes of `coldtheory.sweep`: it sweeps one parameter of a controller
+_DEFAULTS: dict[str, _Defaults] = {
     "V": _Defaults(V="10:1000:20log"),
     "delta": _Defaults(delta="1e-9:1:10log"),
     "eta": _Defaults(eta="1e-5:2e-3:12log"),
     "steps": _Defaults(steps="1,2,3,5,8,13"),
     "T": _Defaults(T="50,150,500,1500"),
     "memory": _Defaults(memory="1,2,5,10,20,50,100", points=100),
+    "eta_factor": _Defaults(eta="auto:0.1:1:10lin"),
+    _CONTROLLER: _Defaults(controller="leaky:a=1e-4:1:9log"),
 }
-_EXAMPLES: dict[Axis, str] = {
+_EXAMPLES: dict[str, str] = {
     "V": "coldtheory sweep-V --regime high --V 10:1000:20log --seeds 20",
     "delta": "coldtheory sweep-delta --regime conflict --delta 1e-6:10:8log",
     "eta": "coldtheory sweep-eta --regime low --V 200 --eta 1e-4,4e-4,1e-3",
     "steps": "coldtheory sweep-steps --regime high --steps 1,3,10",
     "T": "coldtheory sweep-T --regime high --T 50,150,1500",
     "memory": "coldtheory sweep-memory --regime high --points 100 --memory 1,10,100",
+    "eta_factor": "coldtheory sweep-eta-factor --regime conflict --eta auto:0.1,0.5,1",
+    _CONTROLLER: "coldtheory sweep-controller --regime conflict --controller nupi:kappa_i=1,kappa_p=0.1:10:5log",
 }
 _TITLES = {"avg_grad_sq_before": "grad² before", "avg_grad_sq_after": "grad² after", "avg_Qbar": "queue Q̄"}
 
 
 def add_to(app: typer.Typer) -> None:
-    for axis in get_args(Axis):
-        about = f"Sweep {axis} and store every cell.\n\nExample: [bold]{_EXAMPLES[axis]}[/]"
-        app.command(f"sweep-{axis}", help=about)(_command(axis))
+    words = {"eta_factor": "the factor C of eta = C/alpha_t", _CONTROLLER: "one parameter of a controller"}
+    for axis in (*get_args(Axis), _CONTROLLER):
+        about = f"Sweep {words.get(axis, axis)} and store every cell.\n\nExample: [bold]{_EXAMPLES[axis]}[/]"
+        app.command(f"sweep-{axis.replace('_', '-')}", help=about)(_command(axis))
 
 
-def _command(axis: Axis) -> Callable[..., None]:
-    default = _DEFAULTS[axis]
+def _command(swept: str) -> Callable[..., None]:
+    default = _DEFAULTS[swept]
 
     def command(
         regime: o.RegimeOption = "high",
@@ -81,6 +88,8 @@ def _command(axis: Axis) -> Callable[..., None]:
         solver: o.SolverOption = "gd",
         window: o.WindowOption = None,
         noise: o.NoiseOption = 0.0,
+        controller: o.ControllerOption = default.controller,
+        V_schedule: o.ScheduleOption = None,
         fit: Annotated[str | None, typer.Option("--fit", help="Range of the slope fit, such as 50:200.")] = None,
         as_json: o.JsonOption = False,
         out: o.OutOption = Path("results"),
@@ -89,9 +98,9 @@ def _command(axis: Axis) -> Callable[..., None]:
         scheduler: o.SchedulerOption = None,
     ) -> None:
         given = {"V": V, "eta": eta, "delta": delta, "steps": steps, "T": T, "memory": memory}
-        values = o.parse_grid(str(given[axis]), axis)
+        axis, values, rule = _grid_of(swept, given, controller)
         numbers = _numbers(given, axis)
-        scheme = Scheme(reference, weights, solver, window, noise)
+        scheme = Scheme(reference, weights, solver, window, noise, rule, o.parse_schedule(V_schedule))
         between = o.parse_range(fit)
         fixed = {
             "T": None if axis == "T" or T is None else o.parse_whole(T, "T", "sweep-T"),
@@ -101,7 +110,7 @@ def _command(axis: Axis) -> Callable[..., None]:
         for base in o.parse_sources(regime):
             source = base.with_constants(d=d, n=points, spread=spread if points else None, **fixed)
             cells = grid(source, axis, values, seeds, numbers=numbers, scheme=scheme)
-            with Bar(f"sweep-{axis} {source.name}") as tell:
+            with Bar(f"sweep-{swept} {source.name}") as tell:
                 try:
                     found = run_cells(cells, out, engine=engine, n_jobs=jobs, scheduler=scheduler, progress=tell)
                 except KeyboardInterrupt:
@@ -121,16 +130,43 @@ def _command(axis: Axis) -> Callable[..., None]:
     return command
 
 
-def _numbers(given: dict[str, str | None], axis: Axis) -> Numbers:
+def _grid_of(swept: str, given: dict[str, str | None], controller: str) -> tuple[str, list[float], str]:
+    """The axis of the grid, its values, and the controller without what is swept of it."""
+    if swept == "eta_factor":
+        kind, _, grid_text = str(given["eta"]).partition(":")
+        if kind != "auto":
+            raise ColdError("sweep-eta-factor takes --eta auto:GRID, such as auto:0.1:1:10lin")
+        return swept, o.parse_grid(grid_text, "eta auto"), controller
+    if swept != _CONTROLLER:
+        return swept, o.parse_grid(str(given[swept]), swept), controller
+    name, _, rest = controller.partition(":")
+    parts = re.split(r",(?=[A-Za-z_]+=)", rest)  # commas also separate the values of a list
+    grids = [part for part in parts if re.search(r"=.*[:,]", part)]
+    if len(grids) != 1:
+        raise ColdError(
+            "sweep-controller takes --controller with a grid for one of its parameters, such as leaky:a=1e-4:1:9log"
+        )
+    parameter, _, grid_text = grids[0].partition("=")
+    fixed = ",".join(part for part in parts if part not in grids)
+    return f"{CONTROLLER_AXIS}{parameter}", o.parse_grid(grid_text, f"controller {name}"), f"{name}:{fixed}".rstrip(":")
+
+
+def _numbers(given: dict[str, str | None], axis: str) -> Numbers:
     """The settings that are not swept."""
 
     def one(name: str) -> float:
         return o.parse_one(str(given[name]), name, f"sweep-{name}")
 
     default = Numbers()
+    eta, factor = default.eta, None
+    if axis == "eta_factor":
+        eta = "auto"
+    elif axis != "eta":
+        eta, factor = o.parse_eta(str(given["eta"]))
     return Numbers(
         V=default.V if axis == "V" else one("V"),
-        eta=default.eta if axis == "eta" else "auto" if given["eta"] == "auto" else one("eta"),
+        eta=eta,
+        eta_factor=factor,
         delta=default.delta if axis == "delta" else one("delta"),
         steps=default.steps if axis == "steps" else o.parse_whole(str(given["steps"]), "steps", "sweep-steps"),
     )
@@ -142,10 +178,11 @@ def _print(rows: Sequence[Row], axis: str, between: tuple[float, float] | None) 
     seeds = len({row["seed"] for row in rows})
     console.print(f"[bold]{rows[0]['regime']}[/], {seeds} seed{'s' if seeds > 1 else ''}: {_fixed(rows[0], axis)}")
     table = plain_table()
-    for name in (axis, *_TITLES.values(), "Δ̄", "ρ̄", "D_Φ", "η·α", "step"):
+    for name in (axis.removeprefix(CONTROLLER_AXIS), *_TITLES.values(), "Δ̄", "ρ̄", "D_Φ", "η·α", "step"):
         table.add_column(name, justify="right", no_wrap=True)
-    for value in sorted({row[axis] for row in rows}, key=_as_number):
-        here = [row for row in rows if row[axis] == value]
+    values = sorted({axis_value(row, axis) for row in rows}, key=_as_number)
+    groups = [[row for row in rows if axis_value(row, axis) == value] for value in values]
+    for value, here in zip(values, groups, strict=True):
         spread = [_mean_text(mean_over_seeds(here, name)) for name in _TITLES]
         plain = [
             _short(mean_over_seeds(here, name).mean, digits=2)
@@ -153,6 +190,9 @@ def _print(rows: Sequence[Row], axis: str, between: tuple[float, float] | None) 
         ]
         table.add_row(_short(value), *spread, *plain, _step_text(here))
     console.print(table)
+    if any(row.get("avg_forgetting") is not None for row in rows):  # rows of older versions do not have it
+        lost = [_short(mean_over_seeds(here, "avg_forgetting").mean, digits=2) for here in groups]
+        console.print(f"mean forgetting of a past task, line by line: {', '.join(lost)}")
     console.print("[dim]± s.e. over seeds; D_Φ and ρ̄ over the smallest ball around optima and models;[/]")
     console.print("[dim]η·α is the largest over t; step ≤½: η ≤ 1/(2α_t) in every run, ≤1: η ≤ 1/α_t;[/]")
     console.print("[dim]slopes are log-log, with their 95 % interval over seeds[/]")
@@ -183,7 +223,10 @@ def _as_number(value: object) -> float:
 
 def _fixed(row: Row, axis: str) -> str:
     """The settings that do not vary."""
-    names = [n for n in ("T", "d", "memory", "V", "eta", "delta", "steps") if n != axis and row[n] is not None]
+    wanted = ("T", "d", "memory", "V", "eta", "eta_factor", "delta", "steps", "V_schedule")
+    names = [n for n in wanted if n != axis and row.get(n) is not None]
+    if row.get("controller") and not axis.startswith(CONTROLLER_AXIS):
+        names.append("controller")
     numbers = ", ".join(f"{name}={_short(row[name])}" for name in names)
     return f"{numbers}, {row['reference']}/{row['weights']}" + (", exact" if row["solver"] == "exact" else "")
 

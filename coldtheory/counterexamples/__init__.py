@@ -1,8 +1,9 @@
 """Small instances on which a statement fails as printed: stored, human readable, replayed in well under a second.
 
-A file holds `statement`, `form`, the `tasks` (optima, and Hessians or memory where they differ from the default),
-either the `settings` of `simulate` or prescribed `models` with the settings of `follow`, a `ball` where the statement's
-set W is not the smallest one, the `options` of `evaluate`, premises that it `waives`, both sides as `expected`, and the
+A file holds `statement`, `form`, the `tasks` (optima, and Hessians or memory where they differ from the default) with
+either the `settings` of `simulate` or prescribed `models` and the settings of `follow`, or in place of tasks and
+settings a `construction` by name with its parameters, such as `flips`; further a `ball` where the statement's set W
+is not the smallest one, the `options` of `evaluate`, premises that it `waives`, both sides as `expected`, and the
 form that `holds` instead.
 
 >>> bound = replay(load_counterexample("lemma1_main_text"))
@@ -12,19 +13,72 @@ form that `holds` instead.
 
 from __future__ import annotations
 
-import tomllib
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec.structs import asdict
 
 from ..bounds import Bound, evaluate, follow
 from ..geometry import Ball
 from ..ground.errors import ColdError, unknown_name
+from ..ground.reading import read_toml
 from ..simulation import Run, simulate
 from ..tasks import Tasks, from_optima
+from .flips import flips
 
 _FOLDER = Path(__file__).parent
+CONSTRUCTIONS = {"flips": flips}  #: name -> function of its parameters that returns tasks and settings
+
+
+class _Tasks(msgspec.Struct, forbid_unknown_fields=True):
+    optima: list[Any]
+    hessians: list[Any] | None = None
+    memory_optima: list[Any] | None = None
+    memory_hessians: list[Any] | None = None
+
+
+class _Construction(msgspec.Struct, forbid_unknown_fields=True):
+    """Tasks that a function makes from a few numbers; a file cannot ask for more of them than memory holds."""
+
+    name: Literal["flips"]
+    resting: Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+    swings: Annotated[int, msgspec.Meta(ge=0, le=10_000)]
+    u: float
+    height: float
+    delta: float
+    climb: float = 0.0
+
+
+class _Ball(msgspec.Struct, forbid_unknown_fields=True):
+    center: list[float]
+    radius: float
+
+
+class _Sides(msgspec.Struct):
+    lhs: float
+    rhs: float
+
+
+class _Told(msgspec.Struct):
+    """What a file holds; entries that this version does not know, such as where it comes from, are passed over."""
+
+    statement: str
+    form: str
+    expected: _Sides
+    tasks: _Tasks | None = None
+    settings: dict[str, Any] = {}
+    construction: _Construction | None = None
+    note: str = ""
+    holds: str | None = None
+    exact: bool = False
+    models: list[Any] | None = None
+    ball: _Ball | None = None
+    options: dict[str, Any] = {}
+    waives: list[str] = []
 
 
 @dataclass(frozen=True)
@@ -62,23 +116,52 @@ def counterexample_names() -> list[str]:
 
 def load_counterexample(name: str | Path) -> Counterexample:
     """A stored instance by its name, or one of the user's own by its path."""
-    path = Path(name)
-    if path.suffix != ".toml":
-        path = _FOLDER / f"{name}.toml"
-        if not path.is_file():
-            raise unknown_name("counterexample", name, counterexample_names())
+    path = path_of(name)
+    content = read_toml(path)
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-        ball = Ball(data["ball"]["center"], data["ball"]["radius"]) if "ball" in data else None
-        keys = ("statement", "form", "note", "expected", "holds", "exact", "models", "options")
-        given = {key: data[key] for key in keys if key in data}
-        settings = dict(data["settings"])
-        if "ball" in settings:
-            settings["ball"] = Ball(settings["ball"]["center"], settings["ball"]["radius"])
-        tasks, waives = from_optima(**data["tasks"]), tuple(data.get("waives", ()))
-        return Counterexample(name=path.stem, tasks=tasks, settings=settings, ball=ball, waives=waives, **given)
-    except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as problem:
-        raise ColdError(f"{path} is no counterexample file: {problem}") from None
+        told = msgspec.convert(content, _Told)
+    except (msgspec.ValidationError, RecursionError) as problem:
+        raise ColdError(f"{path} is no counterexample file: {' '.join(str(problem).split())[:200]}") from None
+    if told.construction is not None:
+        tasks, settings = CONSTRUCTIONS[told.construction.name](**_parameters(told.construction))
+    elif told.tasks is not None:
+        tasks = from_optima(**{key: array for key, array in asdict(told.tasks).items() if array is not None})
+        settings = {**told.settings}
+    else:
+        raise ColdError(f"{path} is no counterexample file: it has neither tasks nor a construction")
+    if isinstance(settings.get("ball"), dict):
+        settings["ball"] = _ball(path, settings["ball"])
+    known = inspect.signature(simulate if told.models is None else follow).parameters
+    for key in settings:
+        if key not in known or key in ("tasks", "models"):
+            raise unknown_name(f"setting in {path.name}", key, [one for one in known if one not in ("tasks", "models")])
+    if "V" not in settings or (told.models is not None and "delta" not in settings):
+        raise ColdError(f"{path} is no counterexample file: its settings lack V or delta")
+    given = {key: getattr(told, key) for key in ("statement", "form", "note", "holds", "exact", "models", "options")}
+    return Counterexample(
+        name=path.stem, tasks=tasks, settings=settings, expected=asdict(told.expected), waives=tuple(told.waives),
+        ball=None if told.ball is None else Ball(told.ball.center, told.ball.radius), **given,
+    )  # fmt: skip
+
+
+def path_of(name: str | Path) -> Path:
+    """The file of a stored instance by its name, or one of the user's own by its path."""
+    path = Path(name)
+    if path.suffix == ".toml":
+        return path
+    if str(name) not in counterexample_names():
+        raise unknown_name("counterexample", name, counterexample_names())
+    return _FOLDER / f"{name}.toml"
+
+
+def _ball(path: Path, told: dict[str, Any]) -> Ball:
+    if set(told) != {"center", "radius"}:
+        raise ColdError(f"{path} is no counterexample file: a ball has a center and a radius")
+    return Ball(told["center"], told["radius"])
+
+
+def _parameters(told: _Construction) -> dict[str, Any]:
+    return {name: value for name, value in asdict(told).items() if name != "name"}
 
 
 def all_counterexamples() -> list[Counterexample]:

@@ -18,6 +18,7 @@ from ..ground.engines import Engine
 from ..ground.errors import ColdError
 from ..ground.files import config_key, write_atomically
 from ..ground.provenance import provenance
+from ..ground.reading import read_bytes, read_json
 from ..store import ROW_SCHEMA, Row, StoredRows  # tables come from the same simulator as rows, and age with them
 from ..sweep import SweepCell, cell_keys, run_cells, stems_of
 from ..vocabulary import OLD_COLUMNS, with_present_names
@@ -133,7 +134,7 @@ class SweepData:
         seeds = sorted({cell.seed for cell in self.cells})
         return {
             "sources": [source.config for source in sources.values()], "seeds": seeds, **swept,
-            "schemes": [vars(scheme) for scheme in schemes], "columns": list(self.columns), "version": self.version,
+            "schemes": [scheme.config for scheme in schemes], "columns": list(self.columns), "version": self.version,
         }  # fmt: skip
 
     @property
@@ -201,13 +202,13 @@ class TableData:
             about = _read_about(self._about(folder))
         except ColdError:
             return "stale"
-        same = about["key"] == self.key and about["sha256"] == digest(self._csv(folder).read_bytes())
+        same = about["key"] == self.key and about["sha256"] == digest(read_bytes(self._csv(folder)))
         return "present" if same else "stale"
 
     def load(self, folder: Path) -> Stored:
         _demand(self, folder, self._change(folder))
         about = _read_about(self._about(folder))
-        columns = Table.from_csv(self._csv(folder).read_text()).columns
+        columns = Table.from_csv(read_bytes(self._csv(folder))).columns
         table = Table(with_present_names(columns, OLD_COLUMNS))
         return Stored(table, self.config, self.key, [about["provenance"]])
 
@@ -234,7 +235,7 @@ class TableData:
         old_version, version = (about.get("version"), about.get("rows")), (self.version, ROW_SCHEMA)
         if old_version != version:
             return f"it is of version {_dotted(old_version)}, the code of {_dotted(version)}"
-        old, new = about.get("config", {}), json.loads(json.dumps(self.config))
+        old, new = about["config"], json.loads(json.dumps(self.config))
         changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
         if changed:
             return f"it was made with another {', '.join(changed)}"
@@ -269,14 +270,10 @@ def _dotted(version: tuple[Any, ...]) -> str:
 
 
 def _read_about(path: Path) -> dict[str, Any]:
-    try:
-        about = json.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError):
-        raise ColdError(f"{path.name} cannot be read") from None
-    if (
-        not isinstance(about, dict)
-        or about.get("format") != FORMAT
-        or not {"key", "sha256", "provenance"} <= set(about)
-    ):
+    about = read_json(path, "make it anew")
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise ColdError(f"{path.name} is not of the format {FORMAT}")
+    kinds = {"key": str, "sha256": str, "provenance": dict, "config": dict}
+    if not all(isinstance(about.get(name), kind) for name, kind in kinds.items()):
         raise ColdError(f"{path.name} is not of the format {FORMAT}")
     return about

@@ -27,6 +27,7 @@ import msgspec
 from ..claims import seen_in
 from ..ground.errors import ColdError, unknown_name
 from ..ground.files import write_atomically
+from ..ground.reading import read_bytes, read_json
 from .figure import Figure, Stored
 from .table import Table, Tell, counted, difference, digest, joined, quiet
 
@@ -87,17 +88,12 @@ def read_caption(path: Path) -> Caption:
         return Caption(path.stem, label=str(about.get("label", "")), command=f"coldtheory plot {path.stem}")
     try:
         return msgspec.convert(about, Caption)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, RecursionError) as error:
         raise ColdError(f"{path} is damaged ({error}); draw the figure again") from None
 
 
 def _read_about(path: Path) -> dict[str, Any]:
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, json.JSONDecodeError):
-        raise ColdError(f"{path} is damaged (truncated or not JSON); draw the figure again") from None
+    about = read_json(path, "draw the figure again")
     found = about.get("format") if isinstance(about, dict) else None
     if found not in (FORMAT, *_OLDER):
         raise ColdError(f"{path} has format {found!r}, this version reads {FORMAT!r}; draw the figure again")
@@ -265,7 +261,7 @@ def _check_files(figure: Figure, gallery: Path) -> str | None:
         recorded = about["csv_sha256"]
     except (ColdError, KeyError, TypeError, AttributeError):
         return f"{about_path.name} cannot be read"
-    if digest(table_path.read_bytes()) != recorded:
+    if digest(read_bytes(table_path)) != recorded:
         return f"{table_path.name} was changed since it was drawn"
     if figure.kind == "theory":
         wanted = {data.name: data.key for data in figure.data}
@@ -280,7 +276,7 @@ def _check_numbers(figure: Figure, gallery: Path, scratch: Path) -> str | None:
         data.make(scratch, quiet)
     fresh = joined({name: one.table for name, one in figure.load(scratch).items()})
     try:
-        old = Table.from_csv((gallery / f"{figure.id}.csv").read_text())
+        old = Table.from_csv(read_bytes(gallery / f"{figure.id}.csv"))
     except ColdError as error:
         return str(error)
     change = difference(old, Table.from_csv(fresh.to_csv()))

@@ -38,10 +38,16 @@ class Table:
         return Table({name: _column([row.get(name) for row in rows]) for name in names})
 
     @staticmethod
-    def from_csv(text: str) -> Table:
-        lines = list(csv.reader(io.StringIO(text)))
+    def from_csv(text: str | bytes) -> Table:
+        """A table as `to_csv` wrote it; raises if it is none."""
+        try:
+            lines = list(csv.reader(io.StringIO(text if isinstance(text, str) else text.decode("utf-8"))))
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise ColdError(f"the table is damaged: {error}") from None
         if not lines or any(len(line) != len(lines[0]) for line in lines):
             raise ColdError("the table is damaged: its lines have different lengths")
+        if len(set(lines[0])) != len(lines[0]):
+            raise ColdError("the table is damaged: two columns have one name")
         return Table({name: _column([line[i] for line in lines[1:]]) for i, name in enumerate(lines[0])})
 
     def to_csv(self) -> str:

@@ -26,14 +26,18 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from .errors import ColdError
+from .limits import demand_memory
 from .plugins import entry_points, load
+
+_SEED_BYTES = 1000  # of the settings of one seed, at least
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and nothing else on stdout.")]
 
 
 def complain(message: str) -> None:
-    """One line on stderr."""
-    Console(stderr=True, highlight=False).print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
+    """One line on stderr. What came from a file may hold anything: signs that steer a terminal are written out."""
+    line = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
+    Console(stderr=True, highlight=False).print(f"[bold red]error:[/] {escape(line)}", soft_wrap=True)
 
 
 def program(modules: Mapping[str, str], group: str) -> typer.Typer:
@@ -59,7 +63,14 @@ def program(modules: Mapping[str, str], group: str) -> typer.Typer:
                 return super().invoke(ctx)
             except ColdError as error:
                 complain(str(error))
-                raise typer.Exit(2) from None
+            except BrokenPipeError:  # see `run_program`
+                raise
+            except OSError as error:  # of a path that a user gave, or of a disk
+                where = "" if error.filename is None else f"{error.filename}: "
+                complain(f"{where}{error.strerror or error}; choose another path")
+            except MemoryError:
+                complain("there is not enough memory for this; ask for less")
+            raise typer.Exit(2)
 
     return typer.Typer(
         cls=Commands,
@@ -121,8 +132,10 @@ def seeds_of(text: str) -> list[int]:
     for word in words_of(text):
         first, dash, last = word.partition("-")
         ends = [first, last if dash else first]
-        if not all(end.isdecimal() for end in ends) or int(ends[0]) > int(ends[1]):
+        if not all(end.isdecimal() and len(end) <= 18 for end in ends) or int(ends[0]) > int(ends[1]):
             raise ColdError(f"--seeds takes whole numbers by commas, such as 6,7,8 or 0-8, got {text!r}")
+        count = int(ends[1]) - int(ends[0]) + 1
+        demand_memory(_SEED_BYTES * count, f"{count} seeds")
         found += range(int(ends[0]), int(ends[1]) + 1)
     return list(dict.fromkeys(found))
 
@@ -138,5 +151,5 @@ def named_value(word: str) -> tuple[str, Any]:
         raise ColdError(f"cannot read {word!r}: give NAME=VALUE")
     try:
         return name, json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return name, text

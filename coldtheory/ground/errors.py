@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_LONGEST = 120  # signs of an unknown name that are repeated
+
 
 class ColdError(ValueError):
     """Bad input, a damaged file, or a run that cannot go on. The CLI prints it and exits with 2."""
@@ -19,4 +21,5 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> ColdError:
     known = list(known)
     near = difflib.get_close_matches(str(name).lower(), known, n=3, cutoff=0.4)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
-    return ColdError(f"unknown {kind} {name!r}; {hint}")
+    shown = " ".join(repr(name).split())
+    return ColdError(f"unknown {kind} {shown if len(shown) <= _LONGEST else shown[:_LONGEST] + '...'}; {hint}")

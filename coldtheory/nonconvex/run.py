@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..ground.errors import ColdError
 from ..quadratics import Array
+from ..settings import Reference
 from .cosines import Cosines
 from .facts import CosineFacts, CosineTrace
 from .sets import Box, Points
@@ -89,8 +91,8 @@ def minimise_on_grid(
 
 
 def _rule(phi: Cosines, V: ArrayLike, delta: ArrayLike, reference: str, weights: str) -> _Rule:
-    if reference not in ("previous", "best") or weights not in ("mean", "sum"):
-        raise ColdError("reference must be 'previous' or 'best', weights 'mean' or 'sum'")
+    if reference not in get_args(Reference) or weights not in ("mean", "sum"):
+        raise ColdError("reference must be 'previous', 'best' or 'stored', weights 'mean' or 'sum'")
     numbers = [np.broadcast_to(np.asarray(value, dtype=np.float64), (phi.R,)) for value in (V, delta)]
     if not (numbers[0] > 0).all() or not (numbers[1] >= 0).all():
         raise ColdError("V must be > 0 and delta >= 0")
@@ -113,4 +115,6 @@ def _follow(phi: Cosines, hat: Cosines, start: Array, rule: _Rule, choose: Choic
         Q[:, t + 1, :t] = np.maximum(Q[:, t, :t] + increments[:, t, :t] - rule.delta[:, None], 0.0)
         if rule.reference == "best":  # x_0 is no candidate
             excess = np.maximum(excess + grow, 0.0) if t else excess
+        elif rule.reference == "stored":  # of the tasks before this one, each compared with the model at its end
+            excess = np.where(np.arange(T) < t, excess + grow, 0.0)
     return CosineTrace(w, np.stack(inner, axis=1), Q, increments, rule.V, rule.delta, rule.reference, rule.weights)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from coldtheory.ground import reading
 from coldtheory.ground.errors import ColdError, unknown_name
 
 HERE = Path(__file__).parent
@@ -209,18 +209,15 @@ def load_paper(path: Path) -> Paper:
             complexity=tuple(Complexity(**{"notes": "", **entry}) for entry in raw["complexity"]),
             seeds=int(raw["setup"]["seeds"]),
         )
-    except (KeyError, TypeError, ArithmeticError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise ColdError(f"{path.name} does not follow its schema: {error!r}; see the comments at its top") from error
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The raw data of a file; numbers with a point are Decimal, so that printed digits survive."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
-    except FileNotFoundError as error:
-        raise ColdError(f"no data file {path}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ColdError(f"{path.name} is not valid TOML: {error}") from error
+    if not path.exists():
+        raise ColdError(f"no data file {path}")
+    return reading.read_toml(path, parse_float=Decimal)
 
 
 def _dataset(key: str, entry: Mapping[str, Any]) -> PrintedDataset:
@@ -278,7 +275,7 @@ def _load_facts(path: Path) -> tuple[Mapping[str, Fact], tuple[PrintedStatement,
     try:
         known = {id: Fact(id=id, **_floats(entry)) for id, entry in raw["fact"].items()}
         return known, tuple(PrintedStatement(**entry) for entry in raw["statement"])
-    except (KeyError, TypeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise ColdError(f"{path.name} does not follow its schema: {error!r}; see the comments at its top") from error
 
 

@@ -16,6 +16,7 @@ function boundsOf({ optima }, run, settings) {
   const inside = V * (start - end + sums.variation) + sums.Delta - lyapunov - delta * sums.queues - sums.ageing;
   const lost = run.diverged ? "the run diverged" : null;
   const drives = weights !== "none" ? null : "the queues do not drive the model";
+  const plain = (settings.controller ?? "queue") === "queue" ? null : "needs the plain queue";
   const case1 = first ? null : "needs the previous model as reference";
   const above = (limit, ok) => (ok ? null : `needs η ${limit}/αₜ at every task`);
   return {
@@ -27,25 +28,25 @@ function boundsOf({ optima }, run, settings) {
         measured: s.avg_grad_sq_before,
         bound: ((over / V) * (start + sums.variation) + (sums.r2 / V) * sums.capped +
           (0.5 * over * sums.r2 * sums.queues) / (V * V)) / T,
-        missing: lost || drives || above("≤ 1", s.eta_alpha_max <= 1 + 1e-12),
+        missing: lost || plain || drives || above("≤ 1", s.eta_alpha_max <= 1 + 1e-12),
       },
       {
         id: "thm3_sharp", form: "thm3_sharp sharp", name: "Theorem 3′, sharper", of: "average gradient² before",
         measured: s.avg_grad_sq_before, bound: ((exact * inside) / (V * V) + (2 / V) * sums.weighted) / T,
-        missing: lost || case1 || drives || above("< 2", s.eta_alpha_max < 2),
+        missing: lost || plain || case1 || drives || above("< 2", s.eta_alpha_max < 2),
       },
       {
         id: "thm4", form: "thm4 trajectory", name: "Theorem 4, corrected", of: "average queue", measured: s.avg_Qbar,
         bound: (V * (sums.variation + 0.5 * run.grad_sq_after[0]) + s.Delta_bar * T) / (T * delta),
-        missing: lost || case1 || drives || above("≤ 2", s.eta_alpha_max <= 2 + 1e-12),
+        missing: lost || plain || case1 || drives || above("≤ 2", s.eta_alpha_max <= 2 + 1e-12),
       },
       {
         id: "by_lindley", form: "thm4 by_lindley", name: "Lindley", of: "average queue", measured: s.avg_Qbar,
-        bound: sums.rise / T, missing: lost || case1,
+        bound: sums.rise / T, missing: lost || plain || case1,
       },
       {
         id: "largest", form: first ? "lindley corrected" : "lindley a_priori", name: first ? "Lindley" : "(T−1) r²/2",
-        of: "largest queue", measured: s.Q_max, bound: first ? sums.highest : 0.5 * sums.r2 * (T - 1), missing: lost,
+        of: "largest queue", measured: s.Q_max, bound: first ? sums.highest : 0.5 * sums.r2 * (T - 1), missing: lost || plain,
       },
     ],
   };
@@ -60,6 +61,7 @@ function summaryOf(run) {
   return {
     avg_grad_sq_before: mean(run.grad_sq_before), avg_grad_sq_after: mean(run.grad_sq_after),
     avg_Qbar: mean(run.Qbar), Delta_bar: mean(run.Delta), Q_max, eta_alpha_max,
+    avg_forgetting: run.avg_forgetting, max_forgetting: run.max_forgetting,
   };
 }
 

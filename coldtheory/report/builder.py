@@ -14,6 +14,7 @@ from typing import Any
 
 from .. import __version__
 from ..bounds import STATEMENTS
+from ..controllers import CONTROLLERS
 from ..ground.errors import ColdError
 from ..ground.provenance import provenance
 from ..store import StoredRows, row_files
@@ -25,7 +26,8 @@ from .streams import SEEDS, D, T, embedded_streams
 
 _STYLES = ("style.css", "explorer.css")
 _SCRIPTS = (
-    "simulator.js", "bounds.js", "charts.js", "heatmap.js", "readout.js", "page.js", "explorer.js", "main.js",
+    "controllers.js", "simulator.js", "bounds.js", "charts.js", "heatmap.js", "readout.js", "page.js", "explorer.js",
+    "main.js",
 )  # fmt: skip
 _SLIDERS = (
     ("V", "V", "weight of the task"),
@@ -70,6 +72,7 @@ def build_report(outcomes: Outcomes, *, results: Path, figures: Path | None) -> 
         model=model_formulas(),
         sliders="".join(_slider(*slider) for slider in _SLIDERS),
         seeds="".join(f"<option>{seed}</option>" for seed in SEEDS),
+        controllers="".join(f"<option>{name}</option>" for name in CONTROLLERS),
         statements=statement_cards(statements),
         figures=f'<div class="gallery">{pictures}</div>' if pictures else _NO_FIGURES,
         commands="".join(f"<dt><code>{escape(line)}</code></dt><dd>{escape(what)}</dd>" for line, what in _COMMANDS),

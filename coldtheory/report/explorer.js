@@ -11,7 +11,7 @@ const LIMITS = { V: [1e-6, 1e9], delta: [1e-15, 1e6], eta: [1e-12, 10], steps: [
 
 // The examples, each told by how it differs from the paper's setting, which the page carries.
 function presetsOf(paper) {
-  const usual = { ...paper, regime: "high", reference: "previous", weights: "mean" };
+  const usual = { ...paper, regime: "high", reference: "previous", weights: "mean", controller: "queue", parameters: {} };
   return {
     paper: usual,
     conflict: { ...usual, regime: "conflict", V: 50, eta: 1e-4, reference: "best" },
@@ -101,6 +101,7 @@ function startExplorer() {
   }
 
   connectControls(state, presets, redraw);
+  connectController(state, data.controllers, redraw);
   for (const plot of readable) connectCursor(plot, state, () => now && !now.run.diverged && draw());
   byId("numbers").addEventListener("toggle", () => now && byId("numbers").open && showTable(now.run));
   colourBar(byId("bar"));
@@ -139,7 +140,8 @@ function connectControls(state, presets, redraw) {
       if (box !== but) box.value = value === null ? "" : value;
       if (box !== but) box.setCustomValidity("");
     }
-    for (const name of ["regime", "seed", "reference", "weights"]) byId(name).value = state[name];
+    for (const name of ["regime", "seed", "reference", "weights", "controller"]) byId(name).value = state[name];
+    showParameters(state);
     byId("eta-auto").checked = state.eta === null;
     byId("log").checked = state.log;
   }
@@ -185,6 +187,31 @@ function connectControls(state, presets, redraw) {
     });
   }
   show();
+}
+
+function showParameters(state) {
+  const box = document.getElementById("parameters");
+  box.value = parameterText(state.parameters);
+  box.disabled = box.value === "";
+  box.setCustomValidity("");
+}
+
+// `defaults` has every controller's parameters, as coldtheory.controllers sets them.
+function connectController(state, defaults, redraw) {
+  const select = document.getElementById("controller"), box = document.getElementById("parameters");
+  select.addEventListener("change", (event) => {
+    Object.assign(state, { controller: select.value, parameters: { ...defaults[select.value] } });
+    showParameters(state);
+    redraw(event.timeStamp);
+  });
+  box.addEventListener("input", (event) => {
+    const parameters = readParameters(box.value, defaults[state.controller]);
+    box.setCustomValidity(parameters ? "" : `give ${parameterText(defaults[state.controller])} with numbers of your own`);
+    if (!parameters) return;
+    state.parameters = parameters;
+    redraw(event.timeStamp);
+  });
+  box.addEventListener("change", () => box.checkValidity() || showParameters(state));
 }
 
 // Pointing at a chart, or the arrow keys in it, choose a task whose numbers are then shown.

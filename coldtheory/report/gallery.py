@@ -10,6 +10,7 @@ from pathlib import Path
 from ..figures import registry
 from ..figures.gallery import Caption, read_caption
 from ..ground.errors import ColdError
+from ..ground.reading import read_bytes
 from .mathml import typeset
 
 BUDGET = 5_000_000  # bytes of all pictures; base64 makes a third more of it
@@ -24,8 +25,8 @@ def figure_cards(folder: Path) -> str:
     pictures = sorted(folder.glob("*.png"), key=lambda path: (order.get(path.stem, len(order)), path.name))
     captions = [_caption(path.with_suffix(".json")) for path in pictures]
     try:
-        contents = fitting([path.read_bytes() for path in pictures])
-    except OSError as error:  # unreadable, or no picture at all
+        contents = fitting([read_bytes(path) for path in pictures])
+    except OSError as error:  # no picture at all
         raise ColdError(f"cannot read the figures in {folder}: {error.strerror or error}") from None
     return "\n".join(map(_card, (path.stem for path in pictures), contents, captions))
 
@@ -48,8 +49,11 @@ def smaller(png: bytes, width: int) -> bytes:
     """The picture with at most 256 colours and no wider than `width`, if that makes it smaller."""
     from PIL import Image  # noqa: PLC0415 - only for a folder of very large pictures
 
-    with Image.open(io.BytesIO(png)) as picture:
-        solid = picture.convert("RGBA")
+    try:
+        with Image.open(io.BytesIO(png)) as picture:
+            solid = picture.convert("RGBA")
+    except Exception as error:  # whatever a damaged picture makes its decoder raise
+        raise OSError(str(error)) from None
     flat = Image.new("RGB", solid.size, "white")
     flat.paste(solid, mask=solid.getchannel("A"))
     if flat.width > width:

@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ..bounds import STATEMENTS
 from ..claims import Claim, RunSource, all_claims, run_claim
 from ..ground.code import Code
@@ -28,6 +30,7 @@ from ..ground.dependencies import ABSENT
 from ..ground.errors import ColdError
 from ..ground.files import write_atomically
 from ..ground.provenance import PACKAGES, provenance
+from ..ground.reading import read_json
 
 Row = dict[str, Any]
 
@@ -36,6 +39,12 @@ _OLDER = ("coldtheory-outcomes/1",)
 FAILED = "check failed"
 NEEDED = ("id", "verdict", "evidence")
 FROM_CLAIM = ("label", "section", "statement", "explain")
+#: the kinds of what an outcome and its origin may hold beside what is needed; absent and null ones are passed over
+_ENTRIES: dict[str, Any] = {
+    **dict.fromkeys((*FROM_CLAIM, "recorded"), str), "changed": bool, "margin": float, "seconds": float,
+    "data": dict[str, Any],
+}  # fmt: skip
+_ORIGIN: dict[str, Any] = {"commit": str, "changed": bool, "time": str}
 #: parts of the packages on which no verdict depends: they show results, or make runs, whose rows are noted themselves
 _LEFT_OUT = (
     "coldtheory.cli", "coldtheory.report", "coldtheory.figures", "coldtheory.claims.text", "coldtheory.claims.known",
@@ -119,12 +128,7 @@ def store_outcomes(outcomes: Outcomes, path: Path) -> None:
 def read_outcomes(path: Path, runs: Path | None = None) -> Outcomes:
     """Stored outcomes, and which of them are stale with the code and the runs that are here now."""
     remedy = "make it anew with 'coldtheory report --check'"
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
-    except ValueError:
-        raise ColdError(f"{path} is damaged (truncated or not JSON); {remedy}") from None
+    content = read_json(path, remedy)
     origin = None
     if isinstance(content, dict):
         if content.get("format") not in (FORMAT, *_OLDER):
@@ -139,9 +143,20 @@ def read_outcomes(path: Path, runs: Path | None = None) -> Outcomes:
         used = row.get("depends_on", {})
         if not isinstance(used, dict) or not all(isinstance(digest, str) for digest in used.values()):
             raise ColdError(f"an outcome in {path} does not say what it depends on; {remedy}")
+        _check_kinds(row, _ENTRIES, f"an outcome in {path}", remedy)
     if not (origin is None or (isinstance(origin, dict) and {"commit", "changed", "time"} <= origin.keys())):
         raise ColdError(f"{path} does not say where its outcomes come from; {remedy}")
+    _check_kinds(origin or {}, _ORIGIN, str(path), remedy)
     return _completed(content, origin, runs)
+
+
+def _check_kinds(entries: Mapping[str, Any], kinds: Mapping[str, Any], where: str, remedy: str) -> None:
+    """Raises unless each entry that is there is of its kind."""
+    for name, kind in kinds.items():
+        try:
+            msgspec.convert(entries.get(name), kind | None)
+        except (msgspec.ValidationError, RecursionError):
+            raise ColdError(f"{where} has a wrong entry {name!r}; {remedy}") from None
 
 
 def _completed(rows: list[Row], origin: dict[str, Any] | None, runs: Path | None) -> Outcomes:

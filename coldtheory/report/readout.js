@@ -36,13 +36,15 @@ function warning(run, summary) {
 function sentence({ summary, run }, state) {
   if (run.diverged) return "The run diverged.";
   return `V ${state.V}: average gradient squared ${short(summary.avg_grad_sq_before, 4)} before and ` +
-    `${short(summary.avg_grad_sq_after, 4)} after each task, average queue ${short(summary.avg_Qbar, 4)}.`;
+    `${short(summary.avg_grad_sq_after, 4)} after each task, average queue ${short(summary.avg_Qbar, 4)}, ` +
+    `mean forgetting ${short(summary.avg_forgetting, 4)}.`;
 }
 
 function command(s) {
   const plain = (v) => (v === null ? "auto" : String(v));
   return `coldtheory simulate --regime ${s.regime} --seed ${s.seed} --T ${s.T} --V ${plain(s.V)} ` +
-    `--eta ${plain(s.eta)} --delta ${plain(s.delta)} --steps ${s.steps} --reference ${s.reference} --weights ${s.weights}`;
+    `--eta ${plain(s.eta)} --delta ${plain(s.delta)} --steps ${s.steps} --reference ${s.reference} --weights ${s.weights}` +
+    (s.controller === "queue" ? "" : ` --controller ${[s.controller, parameterText(s.parameters)].filter(Boolean).join(":")}`);
 }
 
 // The chosen task in words, below the plot and for those who do not see it.

@@ -1,33 +1,68 @@
-"""The page on this machine only."""
+"""The page on this machine only.
+
+A page that is open elsewhere in the browser may send requests here, too, and a name of its own may point here. So a
+request is answered only if it has one Host header, with this machine and this port. A client that sends nothing is
+dropped after a while, and no more than a few are served at once: whoever holds them open holds up nothing else.
+"""
 
 from __future__ import annotations
 
+import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 from ..ground.errors import ColdError
 
 HOST = "127.0.0.1"
+AT_ONCE = 16  #: clients; a browser opens six
+PATIENCE = 10.0  #: seconds that a client may take to send the next bytes
+_NAMES = (HOST, "localhost")
+_USUAL = 80  # the port that a browser does not name
 _PATHS = ("/", "/index.html", "/report.html")
 
 
-def make_server(file: Path, port: int = 0) -> ThreadingHTTPServer:
+class OneFileServer(ThreadingHTTPServer):
+    """Serves one file on 127.0.0.1. Its threads end with the program."""
+
+    daemon_threads = True
+
+    def __init__(self, file: Path, port: int) -> None:
+        self.file = file
+        self._places = threading.BoundedSemaphore(AT_ONCE)
+        super().__init__((HOST, port), _OneFile)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._places.acquire(blocking=False):
+            self.shutdown_request(request)  # full: this one has to ask again
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self._places.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Quiet: a client that has gone is no news."""
+
+
+def make_server(file: Path, port: int = 0) -> OneFileServer:
     """A server of one file on 127.0.0.1; port 0 takes a free one. The file is read at every request."""
     if not file.is_file():
         raise ColdError(f"there is no {file}; make it with 'coldtheory report --out {file}'")
     if not 0 <= port <= 65535:
         raise ColdError(f"the port must be from 0 to 65535, got {port}")
-
-    class Handler(_OneFile):
-        path_on_disk = file
-
     try:
-        server = ThreadingHTTPServer((HOST, port), Handler)
+        return OneFileServer(file, port)
     except OSError as error:
         raise ColdError(f"cannot listen on port {port}: {error.strerror or error}; --port 0 takes a free one") from None
-    server.daemon_threads = True
-    return server
 
 
 def address_of(server: ThreadingHTTPServer) -> str:
@@ -35,7 +70,8 @@ def address_of(server: ThreadingHTTPServer) -> str:
 
 
 class _OneFile(BaseHTTPRequestHandler):
-    path_on_disk: Path
+    server: OneFileServer
+    timeout = PATIENCE
 
     def do_GET(self) -> None:
         self._answer(with_body=True)
@@ -44,15 +80,16 @@ class _OneFile(BaseHTTPRequestHandler):
         self._answer(with_body=False)
 
     def _answer(self, *, with_body: bool) -> None:
-        host = (self.headers.get("Host") or "").rsplit(":", 1)[0]
-        if host not in (HOST, "localhost"):  # a page elsewhere that had its name point here
+        port = self.server.server_address[1]
+        names = [f"{name}:{port}" for name in _NAMES] + list(_NAMES if port == _USUAL else ())
+        if self.headers.get_all("Host", []) not in [[name] for name in names]:
             self.send_error(HTTPStatus.FORBIDDEN)
             return
         if self.path.split("?")[0] not in _PATHS:
             self.send_error(HTTPStatus.NOT_FOUND)
             return
         try:
-            content = self.path_on_disk.read_bytes()
+            content = self.server.file.read_bytes()
         except OSError:
             self.send_error(HTTPStatus.NOT_FOUND, "the report is gone")
             return

@@ -15,8 +15,8 @@ _MODEL = (
         r"\Phi_t(w)=\tfrac12\|w-a_t\|^2,\qquad \mathrm{DPP}_t(w)=V\,\Phi_t(w)+\sum_{k<t}\beta_k\,\Phi_k(w)",
     ),
     (
-        "Queue $k$ grows when task $k$ gets worse than its reference, the previous model or the best one so far, by "
-        "more than the tolerance.",
+        "Queue $k$ grows when task $k$ gets worse than its reference, the previous model, the best one so far or the "
+        "one at the end of task $k$, by more than the tolerance. Another controller than the queue has its own rule.",
         r"Q_k[t]=\max\{\,Q_k[t-1]+\Phi_k(x_t)-\Phi_k(\mathrm{ref}_{t,k})-\delta,\;0\,\}",
     ),
     (
@@ -26,8 +26,8 @@ _MODEL = (
     (
         "Theorem 3. Here and below the variation $D$ is the mean change of the loss at the models, $r$ the largest "
         "distance of a model from an optimum, $\\rho_t$ the conflict of gradients at $x_{t-1}$. For mean weights "
-        "$f_t=1$, and $c_t$ is $\\frac{1}{t-1}$ with the previous model as reference, $\\frac{t-2}{t-1}$ with the "
-        "best; for the sum all of them are $t-1$ times as large.",
+        "$f_t=1$, and $c_t$ is $\\frac{1}{t-1}$ with the previous model as reference, $\\frac{t-2}{t-1}$ with any "
+        "other; for the sum all of them are $t-1$ times as large.",
         r"\frac1T\sum_{t}\|\nabla\Phi_t(x_{t-1})\|^2\le\frac{2\Phi_1(x_0)}{\eta VT}+\frac{2D}{\eta V}"
         r"+\frac{r^2}{VT}\sum_t c_t\rho_t+\frac{r^2}{\eta V^2T}\sum_t f_t\bar{Q}[t-1]",
     ),
@@ -44,7 +44,7 @@ _MODEL = (
     ),
     (
         "Lindley’s bound on every queue with the previous model as reference: for all $V$, $\\eta$ and $\\delta$. "
-        "Averaged over the queues it bounds the mean. With the best model as reference $Q_k[t]\\le(t-k)\\,r^2/2$.",
+        "Averaged over the queues it bounds the mean. With any other reference $Q_k[t]\\le(t-k)\\,r^2/2$.",
         r"Q_k[t]\le\Phi_k(x_t)-\min_{k\le s\le t}\Phi_k(x_s)",
     ),
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..controllers import CONTROLLERS
 from ..paper import TOY
 from ..quadratics import Array
 from ..tasks import high, make_tasks
@@ -26,7 +27,10 @@ def embedded_streams() -> dict[str, Any]:
         for fixed, slope in [parts(regime, seed)]
     }
     paper = {name: getattr(TOY, name) for name in ("V", "eta", "delta", "steps", "T")}
-    return {"T": T, "d": D, "regimes": REGIMES, "seeds": SEEDS, "streams": streams, "paper": paper}
+    return {
+        "T": T, "d": D, "regimes": REGIMES, "seeds": SEEDS, "streams": streams, "paper": paper,
+        "controllers": {name: vars(kind()) for name, kind in CONTROLLERS.items()},
+    }  # fmt: skip
 
 
 def parts(regime: str, seed: int) -> tuple[Array, Array]:

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, differential_evolution
 
 from ..bounds import Bound
+from ..ground.checks import number, whole
 from ..ground.errors import ColdError, unknown_name
 from ..quadratics import Array
 from .instance import Confirmed, confirm, in_few_digits, plain_of
@@ -59,11 +60,11 @@ class Limits:
     def checked(self) -> Limits:
         if self.seconds is self.rounds is self.candidates is None:
             return Limits(seconds=_SECONDS)
-        for name, value in (("seconds > 0", self.seconds), ("rounds >= 1", self.rounds)):
-            if value is not None and not value > 0:
-                raise ColdError(f"a search needs {name}, got {value}")
-        if self.candidates is not None and self.candidates < 1:
-            raise ColdError(f"a search needs candidates >= 1, got {self.candidates}")
+        if self.seconds is not None:
+            number("seconds", self.seconds, above=0)
+        for name, value in (("rounds", self.rounds), ("candidates", self.candidates)):
+            if value is not None:
+                whole(name, value, least=1)
         return self
 
 
@@ -115,8 +116,7 @@ def search(
     form = first_form(statement) if form is None else form
     check_form(statement, form)
     plan = plan_for(statement, form) if plan is None else plan.checked()
-    if seed < 0:
-        raise ColdError(f"a search needs a seed >= 0, got {seed}")
+    seed = whole("seed", seed, least=0)
     limits = Limits(seconds, rounds, candidates).checked()
     hunt = _Hunt(statement, form, plan, limits, seed, tuple(waived), watch, clock)
     return hunt.run(hunt.probe.kind == "false as printed" if until_broken is None else until_broken)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from ..bounds import STATEMENTS
-from ..ground.errors import ColdError, unknown_name
+from ..ground.checks import choice, number, whole
+from ..ground.errors import ColdError
 from ..settings import Reference, Solver, Weights
 
 Hessians = Literal["identity", "scalar", "psd"]
@@ -38,8 +39,12 @@ class Plan:
             ("solver", self.solver, Solver),
             ("kind of Hessians", self.hessians, Hessians),
         ):
-            if name not in get_args(known):
-                raise unknown_name(kind, name, get_args(known))
+            choice(kind, name, get_args(known))
+        given = (("T", self.T[0]), ("T", self.T[1]), ("d", self.d), ("steps", self.steps), ("blocks", self.blocks))
+        for what, value in given:
+            if value is not None or what != "blocks":
+                whole(what, value)
+        number("step_limit", self.step_limit)
         low, high = self.T
         if not 1 <= low <= high <= _LARGEST_T:
             raise ColdError(f"T must be between 1 and {_LARGEST_T}, given as 3 or 3:8, got {low}:{high}")
@@ -50,7 +55,7 @@ class Plan:
         if not 1 <= self.steps <= 100:
             raise ColdError(f"steps must be between 1 and 100, got {self.steps}")
         if not 0 < self.step_limit <= 100:
-            raise ColdError(f"the step limit must be above 0 and at most 100, got {self.step_limit}")
+            raise ColdError(f"step_limit must be above 0 and at most 100, got {self.step_limit}")
         return self
 
 
@@ -84,17 +89,12 @@ _FORMS: dict[tuple[str, str], dict[str, Any]] = {
 
 def check_form(statement: str, form: str) -> None:
     """A `ColdError` with the nearest names unless this statement has this form."""
-    if statement not in STATEMENTS:
-        raise unknown_name("statement", statement, STATEMENTS)
-    if form not in STATEMENTS[statement].forms:
-        raise unknown_name(f"form of {statement}", form, STATEMENTS[statement].forms)
+    choice(f"form of {statement}", form, STATEMENTS[choice("statement", statement, STATEMENTS)].forms)
 
 
 def first_form(statement: str) -> str:
     """`printed` where the statement has it, else `corrected`."""
-    if statement not in STATEMENTS:
-        raise unknown_name("statement", statement, STATEMENTS)
-    forms = STATEMENTS[statement].forms
+    forms = STATEMENTS[choice("statement", statement, STATEMENTS)].forms
     return "printed" if "printed" in forms else "corrected"
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sys
-import tomllib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
-from .. import counterexamples
 from ..bounds import Bound
-from ..counterexamples import Counterexample, load_counterexample, replay
+from ..counterexamples import Counterexample, load_counterexample, path_of, replay
 from ..ground.errors import ColdError, DivergenceWarning
+from ..ground.reading import read_toml
 from ..simulation import Run
 from ..tolerance import RTOL
 from .plans import check_form
@@ -75,8 +73,5 @@ def _gaps(bound: Bound, written: Mapping[str, Decimal], exact: bool) -> dict[str
 
 def _written(name: str | Path) -> dict[str, Decimal]:
     """The two sides with the digits that the file gives them."""
-    path = Path(name)
-    if path.suffix != ".toml":
-        path = Path(counterexamples.__file__).parent / f"{name}.toml"
-    data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+    data = read_toml(path_of(name), parse_float=Decimal)
     return {side: Decimal(data["expected"][side]) for side in ("lhs", "rhs")}

@@ -243,6 +243,31 @@ def test_oracle_takes_the_best_model_on_each_memory(oracle, candidates):
         assert (cold.memory.task_means(slots, cold.memory.reference[slots] - now, 2) < 0).all()
 
 
+@pytest.mark.parametrize("policy", ["uniform", "reservoir"])
+def test_a_stored_reference_is_measured_once(policy):
+    """Whatever becomes of the model: samples that stay keep the loss at the end of their own task."""
+    cold, model = make(tasks=4, reference="stored", policy=policy), network()
+    trained(cold, model, 1)
+    cold.begin_task(model, data(1)[0])
+    slots = cold.memory.everything(1)
+    with torch.no_grad():
+        then = per_sample_losses(model(cold.memory.raw[slots], [(0, len(slots))]), cold.memory.y[slots])
+    assert torch.allclose(cold.memory.reference[slots], then, atol=1e-6)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.mul_(-1.0)
+    cold.end_task(model, *data(1))
+    cold.begin_task(model, data(2)[0])
+    assert cold.compared_with[2, :2].tolist() == [0, 1]
+    stayed = cold.memory.owner[slots] == 0
+    assert stayed.any()
+    assert torch.allclose(cold.memory.reference[slots][stayed], then[stayed], atol=1e-6)
+    newest = (cold.memory.owner == 1).nonzero()[:, 0]
+    with torch.no_grad():
+        now = per_sample_losses(model(cold.memory.raw[newest], [(0, len(newest))]), cold.memory.y[newest])
+    assert torch.allclose(cold.memory.reference[newest], now, atol=1e-6)
+
+
 @pytest.mark.parametrize("oracle", ["exactly", "window", "window:0", "window:x"])
 def test_unknown_oracle(oracle):
     with pytest.raises(ColdError, match="exact, streaming or window:N"):

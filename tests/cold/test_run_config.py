@@ -46,10 +46,36 @@ def test_other_methods_take_colds_column():
     ({"epochs": 1.5}, "epochs must be int"), ({"V": "big"}, "V must be float"), ({"iid": 1}, "iid must be bool"),
     ({"weights": "sums"}, "did you mean sum"), ({"epoch": 1}, "did you mean epochs"),
     ({"evaluate_on": "validation"}, "keep some"),
+    ({"reference": "prev"}, "did you mean previous"), ({"controller": "leaky:b=1"}, "known: a"),
+    ({"controller": "leaky:a=2"}, ">= 0 and <= 1"),
+    ({"method": "cold-oracle", "reference": "stored"}, "take --method cold --reference stored"),
 ])  # fmt: skip
 def test_bad_settings(settings, message):
     with pytest.raises(ColdError, match=message):
         make_config(settings)
+
+
+def test_a_reference_has_one_name_and_one_identity():
+    """cold-oracle is cold with the best reference: the runs of either name are the same, and old ids stay."""
+    for settings in ({"method": "cold-oracle"}, {"reference": "best"}, {"method": "cold-oracle", "reference": "best"}):
+        config = make_config(settings)
+        assert (config.method, config.reference) == ("cold-oracle", None)
+        assert config.run_id == "pmnist-cold-oracle-s0-e4b2ee21"
+    assert make_config({"reference": "previous"}) == RunConfig()
+    assert RunConfig().run_id == "pmnist-cold-s0-44136fa3"
+    stored = make_config({"reference": "stored"})
+    assert (stored.method, stored.reference) == ("cold", "stored")
+    assert stored.run_id not in (RunConfig().run_id, make_config({"reference": "best"}).run_id)
+    assert build_config(None, {"preset": "paper", "reference": "best"}) == build_config(
+        None, {"preset": "paper", "method": "cold-oracle"}
+    )
+
+
+def test_a_controller_has_one_text():
+    assert make_config({"controller": "queue"}) == RunConfig()
+    one, other = (make_config({"controller": text}) for text in ("nupi:nu=.5,kappa_i=1", "nupi:kappa_p=1,nu=0.50"))
+    assert one == other
+    assert one.controller == "nupi:kappa_i=1.0,kappa_p=1.0,nu=0.5"
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from cold.compute import repeatable
 from cold.config import make_config
 from cold.data import from_tensors
 from cold.methods import all_methods
@@ -134,6 +136,46 @@ def test_bad_input_in_one_line(changes, message):
     with pytest.raises(ColdError, match=message) as caught:
         Trainer(tiny(**changes)).run()
     assert "\n" not in str(caught.value)
+
+
+def settings_of_torch():
+    cudnn = torch.backends.cudnn
+    return (
+        torch.are_deterministic_algorithms_enabled(), torch.get_float32_matmul_precision(), cudnn.deterministic,
+        cudnn.benchmark, cudnn.allow_tf32, os.environ.get("CUBLAS_WORKSPACE_CONFIG"),
+    )  # fmt: skip
+
+
+def test_deterministic_holds_during_the_run_and_not_after_it():
+    before = settings_of_torch()
+    trainer = Trainer(tiny(method="er", deterministic=True))
+    seen, step = [], trainer.method.step
+    trainer.method.step = lambda batch: (seen.append(settings_of_torch()), step(batch))[1]
+    result = trainer.run()
+    assert set(seen) == {(True, "highest", True, False, False, ":4096:8")}
+    assert settings_of_torch() == before
+    plain = Trainer(tiny(method="er")).run()
+    assert result.run_id != plain.run_id
+    assert result.metrics == plain.metrics  # on a CPU it changes nothing
+
+
+def test_deterministic_leaves_a_workspace_that_the_user_chose(monkeypatch):
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
+    before = settings_of_torch()
+    with repeatable(True):
+        assert settings_of_torch()[-1] == ":16:8"
+    assert settings_of_torch() == before
+
+
+def test_an_operation_that_cannot_repeat_is_an_error_in_one_line():
+    before = settings_of_torch()
+    with (
+        pytest.raises(ColdError, match=r"put_ does not have a deterministic implementation; leave") as caught,
+        repeatable(True),
+    ):
+        torch.zeros(3).put_(torch.tensor([0]), torch.tensor([1.0]))
+    assert "\n" not in str(caught.value)
+    assert settings_of_torch() == before
 
 
 def test_methods_declare_themselves():

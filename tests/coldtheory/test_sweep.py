@@ -17,7 +17,7 @@ import coldtheory.sweep as sweep_module
 from coldtheory import ColdError, simulate
 from coldtheory.cli.options import parse_grid
 from coldtheory.ground.files import config_key
-from coldtheory.rows import CONFIG_KEYS, MEASURED_KEYS, loglog_slope, mean_over_seeds, smallest_at
+from coldtheory.rows import CONFIG_KEYS, MEASURED_KEYS, axis_value, loglog_slope, mean_over_seeds, smallest_at
 from coldtheory.sources import Source, load_source
 from coldtheory.store import RowFile, StoredRows, read_rows, row_files
 from coldtheory.sweep import Numbers, Scheme, cell_keys, grid, run_cells
@@ -48,6 +48,76 @@ def test_rows_hold_what_the_simulator_says(tmp_path):
         assert row["avg_grad_sq_after"] == pytest.approx(run.avg_grad_sq_after, rel=1e-12)
         assert row["avg_Qbar"] == pytest.approx(run.avg_Qbar, rel=1e-12)
         assert row["Delta_bar"] == pytest.approx(run.Delta_bar, rel=1e-12)
+
+
+OLD_KEYS = ["a716d0c8965a30b6", "fcbe79d586de0613", "fb2a0c7b107a3580"]  # as the first versions made them
+
+
+@pytest.mark.kernels
+def test_settings_that_came_later_do_not_change_the_keys_of_old_rows():
+    plain = grid(SMALL, "V", [10.0, 200.0], 1)
+    scheme = Scheme(reference="best", weights="sum", window=3, noise=0.5)
+    other = grid(Source("conflict", {"T": 9}), "delta", [0.1], 1, numbers=Numbers(eta="auto"), scheme=scheme)
+    assert [cell.key for cell in (*plain, *other)] == OLD_KEYS
+    spelt = grid(
+        SMALL, "V", [10.0, 200.0], 1, scheme=Scheme(controller="queue"), numbers=Numbers(eta_factor=None)
+    )  # fmt: skip
+    assert [cell.key for cell in spelt] == OLD_KEYS[:2]
+    auto = [grid(SMALL, "V", [10.0], 1, numbers=Numbers(eta="auto", eta_factor=c))[0].key for c in (None, 0.5, 0.9)]
+    assert auto[0] == auto[1] != auto[2]
+    schemes = [Scheme(reference="stored"), Scheme(controller="leaky"), Scheme(controller="leaky:a=0.02"),
+               Scheme(V_schedule="power:0.5"), Scheme(V_schedule="power:0.25"), Scheme()]  # fmt: skip
+    assert len({grid(SMALL, "V", [10.0], 1, scheme=scheme)[0].key for scheme in schemes}) == len(schemes)
+    assert Scheme(controller="leaky:a=.010") == Scheme(controller="leaky")
+    assert Scheme(V_schedule="power:.50") == Scheme(V_schedule="power:0.5")
+
+
+def test_rows_stored_before_forgetting_was_measured_are_still_used(tmp_path, monkeypatch):
+    cells = grid(SMALL, "V", V, 1)
+    run_cells(cells, tmp_path, engine="serial")
+    path = row_files(tmp_path)[0]
+    later = ("avg_forgetting", "max_forgetting", "eta_factor", "controller", "V_schedule")
+    content = read_rows(path)
+    rows = [{name: value for name, value in row.items() if name not in later} for row in content["rows"]]
+    path.unlink()
+    path.with_suffix(".json").write_text(json.dumps({**content, "rows": rows}))
+    monkeypatch.setattr(sweep_module, "_run_job", None)  # nothing may be simulated
+    found = run_cells(cells, tmp_path, engine="serial")
+    assert len(found) == len(V)
+    assert mean_over_seeds(found, "avg_forgetting").n == 0
+    assert loglog_slope(found, "V", "avg_forgetting") is None
+    assert loglog_slope(found, "V", "avg_grad_sq_before") is not None
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize(("axis", "values", "scheme", "numbers"), [
+    ("controller.a", [0.01, 0.5], Scheme(reference="stored", controller="leaky"), Numbers(V=2.0, eta="auto")),
+    ("controller.kappa_p", [0.1, 3.0], Scheme(controller="nupi:nu=0.5"), Numbers(V=2.0, eta="auto", eta_factor=0.1)),
+    ("eta_factor", [0.25, 0.5, 1.0], Scheme(V_schedule="power:0.33"), Numbers(V=2.0, eta="auto")),
+    ("V", [1.0, 2.0], Scheme(controller="yu-neely", V_schedule="list:" + ",".join(["2"] * 20)), Numbers(eta="auto")),
+])  # fmt: skip
+def test_sweeps_over_controllers_factors_and_schedules(axis, values, scheme, numbers, tmp_path):
+    rows = run_cells(grid(SMALL, axis, values, 2, numbers=numbers, scheme=scheme), tmp_path, engine="serial")
+    assert [axis_value(row, axis) for row in rows] == [value for value in values for _ in range(2)]
+    for row in rows:
+        run = simulate(
+            SMALL.tasks([row["seed"]])[0], V=row["V"], eta=row["eta"], eta_factor=row["eta_factor"],
+            reference=row["reference"], controller=row["controller"], V_schedule=row["V_schedule"],
+        )  # fmt: skip
+        for name in ("avg_forgetting", "max_forgetting", "avg_Qbar", "avg_grad_sq_before"):
+            assert row[name] == pytest.approx(float(getattr(run, name)), rel=1e-9, abs=1e-15)
+    assert len({row["avg_Qbar"] for row in rows}) == len(rows)
+
+
+def test_bad_axes_of_controllers():
+    for axis, scheme, message in (
+        ("controller.b", Scheme(controller="leaky"), "known: a"),
+        ("controller.a", Scheme(), "known: none"),
+        ("controllers", Scheme(), "unknown axis"),
+        ("V", Scheme(V_schedule="list:1,2"), "one factor per task"),
+    ):
+        with pytest.raises(ColdError, match=message):
+            grid(SMALL, axis, [0.5], 1, scheme=scheme)
 
 
 def test_every_key_of_a_row_is_documented(tmp_path):

@@ -120,7 +120,7 @@ def test_regression_tasks():
         (lambda: make_tasks("high", T=0), "at least 1"),
         (lambda: make_tasks("low", c2=-1.0), "variance"),
         (lambda: make_tasks("low", c2=float("nan")), "finite"),
-        (lambda: make_tasks("low", seeds=-1), "non-negative"),
+        (lambda: make_tasks("low", seeds=-1), "seeds must be a whole number of at least 0"),
         (lambda: make_tasks("low", m=3), "number of points n"),
         (lambda: make_tasks("low", n=3, m=4), "between 1 and n=3"),
         (lambda: from_optima([1.0, 2.0]), "shape"),

@@ -9,7 +9,7 @@ import pytest
 from coldtheory.bounds import STATEMENTS, evaluate
 from coldtheory.claims import all_claims, run_claim
 from paper_checks import _evidence
-from tests.paper_checks.claims_page import check_on_the_page
+from tests.paper_checks.claims_page import check_on_the_page, rows_on_the_page
 
 pytestmark = pytest.mark.kernels
 
@@ -86,6 +86,48 @@ def test_tally_sees_a_false_statement():
 
 
 def test_no_run_is_no_support():
-    empty = _evidence.tally("cor1", "printed", _evidence.descents("sum"))  # not applicable to sum weights
+    empty = _evidence.tally("cor1", "mean", _evidence.descents("sum"))  # not applicable to sum weights
     assert empty.applicable == 0
     assert _evidence.supported(empty).verdict == "false"
+
+
+# Claims that hold by definition unless something is wrong: a planted change of what they look at makes them fail.
+def _lost_references(*_: object, **__: object):
+    return [_evidence.mixed("mean", "best", window=1)]
+
+
+def _scaled_queues(regime: str):
+    facts = _evidence.facts_of(_evidence.simulate(_evidence.make_tasks(regime, range(1)), V=200.0))
+    facts.Q = 2.0 * facts.Q
+    return facts
+
+
+def _huge_tolerance(regime: str):
+    """All d_k are near -delta: the classical constant is no worse than Delta_t then."""
+    return _evidence.facts_of(_evidence.simulate(_evidence.make_tasks(regime, range(1)), V=200.0, delta=1e6))
+
+
+PLANTED = {
+    "case2-reference": ("descents", _lost_references, "false"),
+    "text-no-dual-updates": ("toy", _scaled_queues, "holds"),
+    "lemma1-data-dependent": ("toy", _huge_tolerance, "false"),
+}
+
+
+@pytest.mark.parametrize("id", PLANTED)
+def test_a_planted_change_is_noticed(id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = next(c for c in all_claims() if c.id == id)
+    name, planted, verdict = PLANTED[id]
+    monkeypatch.setattr(_evidence, name, planted)
+    assert claim.check().verdict == verdict != claim.recorded
+
+
+def test_what_holds_with_a_correction_has_no_negative_margin():
+    rows = rows_on_the_page()
+    assert not {
+        id for id, (verdict, margin) in rows.items() if verdict == "holds with correction" and (margin or 0) < 0
+    }
+
+
+def test_open_is_for_mathematics_only():
+    assert {c.id for c in all_claims() if c.recorded == "open"} == {"open-thm3-sum-alpha", "open-cor1-sum-alpha"}

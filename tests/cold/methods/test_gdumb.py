@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from cold.methods.gdumb import GreedyBalance, cutmix, pass_lr
+from cold.methods.gdumb import GreedyBalance, cutmix, draw_chances, pass_lr
 from tests.cold.methods.method_cases import BENCHMARKS, in_second_task, trainer, two_widths
 
 
@@ -76,8 +76,9 @@ def test_cutmix_takes_a_box_from_the_same_task():
     owner = torch.tensor([0, 0, 0, 1, 1])
     x = torch.arange(5.0)[:, None, None, None].expand(5, 3, 8, 8)
     shares = []
-    for seed in range(40):
-        mixed, other, share = cutmix(x, owner, 0.5, torch.Generator().manual_seed(seed))
+    chances = draw_chances([5] * 40, torch.Generator().manual_seed(0), "cpu")
+    for chance in chances:
+        mixed, other, share = cutmix(x, owner, 0.5, chance)
         assert torch.equal(owner[other], owner)
         assert sorted(other.tolist()) == list(range(5))
         own = (mixed == x).float().mean(dim=(1, 2, 3))
@@ -87,7 +88,7 @@ def test_cutmix_takes_a_box_from_the_same_task():
         shares.append(share)
     assert 8 < sum(share < 1 for share in shares) < 32
     grey = torch.zeros(5, 1, 8, 8)
-    assert all(cutmix(grey, owner, 1.0, torch.Generator().manual_seed(s))[2] == 1.0 for s in range(5))
+    assert all(cutmix(grey, owner, 1.0, chance)[2] == 1.0 for chance in chances[:5])
 
 
 def test_the_network_comes_from_the_memory_alone():

@@ -27,7 +27,7 @@ def replayed(made, times):
     before = generator.get_state()
     batches = []
     for _ in range(times):
-        draw = rule.draw(rule.memory, 1)
+        draw = rule.memory.draw_per_task(3, 1, generator)
         batches.append(rule.memory.raw[draw.slots[torch.randperm(len(draw), generator=generator)]])
     generator.set_state(before)
     return batches
@@ -59,7 +59,7 @@ def test_mini_batch_form_by_hand():
     made, batch = in_second_task("mer", two_widths(), options=options)
     rule, generator = made.method, made.context.streams.cpu("replay")
     state = generator.get_state()
-    slots = rule.draw(rule.memory, 1).slots
+    slots = rule.memory.draw_per_task(3, 1, generator).slots
     generator.set_state(state)
     before = [p.detach().clone() for p in rule.weights]
     now = functional.cross_entropy(made.model(batch.raw, [(1, 6)])[0], batch.y, reduction="sum")

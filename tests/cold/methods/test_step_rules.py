@@ -116,7 +116,7 @@ def test_cba_outer_gradient_by_the_closed_form_of_the_virtual_step():
     rule, head = made.method, made.model.heads[0]
     generator = made.context.streams.cpu("replay")
     state = generator.get_state()
-    slots, fresh = (rule.draw(rule.memory, 1).slots for _ in range(2))
+    slots, fresh = (rule.memory.draw_per_task(3, 1, generator).slots for _ in range(2))
     generator.set_state(state)
     rule.outer.step = lambda: None  # keep omega, look at its gradient
     made.method.loss(batch)
@@ -249,9 +249,9 @@ def test_joint_sees_everything_once_a_pass():
     made = trainer("joint", two_widths(), epochs=2)
     seen, plain = [], made.method._gather
 
-    def gather(places):
-        seen.append(places)
-        return plain(places)
+    def gather(batch):
+        seen.append(batch.places)
+        return plain(batch)
 
     made.method._gather = gather
     made.run()
@@ -264,7 +264,7 @@ def test_joint_sees_everything_once_a_pass():
 
 def test_joint_gathers_the_right_rows():
     made = trainer("joint", two_widths())
-    raw, y, runs = made.method._gather(torch.tensor([0, 35, 36, 72, 107]))
+    raw, y, runs = made.method._gather(*made.method._placed(torch.tensor([[0, 35, 36, 72, 107]])))
     parts = [task.train for task in made.benchmark.tasks]
     assert runs == [(0, 2), (1, 1), (2, 2)]
     rows = [(0, 0), (0, 35), (1, 0), (2, 0), (2, 35)]

@@ -176,7 +176,7 @@ HUGE = (
         (lambda raw: npz(accuracy=np.eye(3)).replace(b"\xf0?", b"\xf1?"), "is damaged"),
         (lambda raw: zipped(**{"accuracy.npy": b"no array"}), "is damaged"),
         (lambda raw: zipped(**{"accuracy.npy": HUGE}), "is damaged"),
-        (lambda raw: zipped(accuracy=b"text"), "has no numbers"),
+        (lambda raw: zipped(accuracy=b"text"), "is damaged"),
         (lambda raw: npz(accuracy=np.array(["good"])), "has no numbers"),
         (lambda raw: npz(accuracy=np.array([{"a": 1}])), "is damaged"),  # a pickle is not opened
         (lambda raw: npz(accuracy=np.zeros(3)), "has the shape (3,)"),

@@ -259,7 +259,7 @@ def _thm4(it: Written, form: str) -> Sides:
 
 def _cor1(it: Written, form: str) -> Sides:
     over, V, square = 1 / it.eta, it.V, it.r**2 * it.l
-    plain = form == "printed"
+    plain = form in ("printed", "mean")
     terms: dict[str, object] = {
         "first loss": 2 * over * it.phi(1, it.x[0]) / (V * it.T),
         "variation": 2 * over / V * it.mean(it.variation),

@@ -192,6 +192,15 @@ def _thm3(it: Exact, form: str) -> Entries:
     return [(gradient, rhs + it.r**2 * it.l / (it.eta * it.V**2) * it.average(it.Qbar))]
 
 
+def _cor1(it: Exact, form: str) -> Entries:
+    gradient = it.average(lambda t: it.h[t - 1] ** 2 * _square(it.x[t - 1], it.a[t - 1]))
+    square = it.r**2 * it.l
+    rhs = 2 * it.phi(1, it.x[0]) / (it.T * it.V * it.eta)
+    rhs += it.average(it.variation) / (it.eta * it.V) * (2 + square / (it.V * it.delta))
+    rhs += square / it.V * it.average(it.rho_minus)
+    return [(gradient, rhs + square / (it.delta * it.eta * it.V**2) * it.average(it.Delta))]
+
+
 def _thm4(it: Exact, form: str) -> Entries:
     rhs = (it.V * it.average(it.variation) + it.average(it.Delta)) / it.delta
     return [(it.average(it.Qbar), rhs)]
@@ -215,6 +224,7 @@ _SIDES: dict[str, Callable[[Exact, str], Entries]] = {
     "thm1": _thm1,
     "thm3": _thm3,
     "thm4": _thm4,
+    "cor1": _cor1,
     "cor2_queue": _cor2,
     "constraint": _constraint,
 }

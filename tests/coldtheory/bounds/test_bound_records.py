@@ -92,6 +92,8 @@ MISSED = {
     "exact gradients": lambda: _run(noise=0.1),
     "convex losses": lambda: descend(Cosines.of(np.ones((3, 1)), LINE, [1.0]), w0=[0.3], V=1.0, delta=1e-3, eta=0.2),
     "Case 1": lambda: _run(reference="best"),
+    "plain queue": lambda: _run(controller="leaky"),
+    "V is constant": lambda: _run(V_schedule=[1.0, 1.0, 1.5]),
     "queues drive the model": lambda: _run(weights="none"),
     "mean weights": lambda: _run(weights="sum"),
     "sum weights": lambda: _run(weights="mean", solver="exact", delta=0.6),

@@ -39,7 +39,7 @@ PROVED = {
         (id_, form, f"earlier {term}"): _LAST_TASK
         for id_, forms, terms in (
             ("thm3", ("corrected", "trajectory", "sharp"), ("conflict", "queues")),
-            ("cor1", ("printed", "corrected", "sharp"), ("conflict", "residual")),
+            ("cor1", ("mean", "corrected", "sharp"), ("conflict", "residual")),
             ("cor2_gradient", ("corrected",), ("conflict", "residual")),
         )
         for form in forms
@@ -47,7 +47,7 @@ PROVED = {
     },
     **{
         ("cor1", form, f"{kind} variation through the queues"): _SHARP
-        for form in ("printed", "corrected")
+        for form in ("mean", "corrected")
         for kind in ("drop", "earlier")
     },
     ("cor1", "corrected", "drop first loss again"): _SHARP,
@@ -68,11 +68,7 @@ OPEN = {
         for kind in ("drop", "earlier")
         for term in ("conflict", "queues")
     ),
-    *(
-        ("cor1", form, f"drop {term}")
-        for form in ("printed", "corrected", "sharp")
-        for term in ("conflict", "residual")
-    ),
+    *(("cor1", form, f"drop {term}") for form in ("mean", "corrected", "sharp") for term in ("conflict", "residual")),
     ("cor2_gradient", "corrected", "drop residual"),
     *(("thm2", form, "earlier tolerance") for form in ("printed", "corrected", "trajectory")),
     *(("thm3_sharp", form, "double relief") for form in ("corrected", "ball")),

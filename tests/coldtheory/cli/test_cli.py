@@ -48,12 +48,44 @@ def test_sweep_json_is_a_list_of_cells(call):
         ("sweep-eta", "--eta", "1e-4,4e-4"),
         ("sweep-steps", "--steps", "1,3"),
         ("sweep-memory", "--memory", "1,5"),
+        ("sweep-eta-factor", "--eta", "auto:0.25,0.5"),
+        ("sweep-controller", "--controller", "nupi:kappa_p=0.1,1,nu=0.5"),
     ],
 )
 def test_sister_sweeps(call, command, option, values):
     done = call(command, "--regime", "high", option, values, *QUICK, "--json")
     assert done.exit_code == 0, done.output
     assert len(json.loads(done.stdout)) == 4
+
+
+def test_a_schedule_from_a_file_is_known_by_its_factors(call, tmp_path):
+    """Two files with the same factors are one schedule, and the rows of one are found for the other."""
+    (tmp_path / "one.txt").write_text("1\n2\n4\n")
+    (tmp_path / "two.csv").write_text("1.0, 2.0, 4.0\n")
+    options = (
+        "--T",
+        "3",
+        "--d",
+        "2",
+        "--eta",
+        "auto:0.9",
+        "--controller",
+        "yu-neely",
+        "--reference",
+        "stored",
+        "--json",
+    )
+    rows = [
+        json.loads(
+            call("sweep-V", "--V", "5", "--seeds", "1", "--engine", "serial", "--V-schedule", name, *options).stdout
+        )
+        for name in (str(tmp_path / "one.txt"), str(tmp_path / "two.csv"), "list:1,2,4")
+    ]
+    assert rows[0] == rows[1] == rows[2]
+    assert rows[0][0]["V_schedule"] == "list:1.0,2.0,4.0"
+    told = json.loads(call("simulate", "--V", "5", "--regime", "high", "--V-schedule", "list:1,2,4", *options).stdout)
+    assert told["avg_forgetting"] == pytest.approx(rows[0][0]["avg_forgetting"])
+    assert (told["eta"], told["eta_factor"], told["controller"]) == ("auto", 0.9, "yu-neely")
 
 
 def test_sweep_T(call):
@@ -161,7 +193,14 @@ def test_simulate_summarises_and_saves(call, tmp_path):
         (("sweep-V", "--scheduler", "tcp://127.0.0.1:1"), "--engine dask"),
         (("sweep-V", "--window", "3"), "reference='best'"),
         (("sweep-memory", "--memory", "500"), "between 1 and n=100"),
-        (("sweep-steps", "--steps", "1.5"), "whole numbers"),
+        (("sweep-eta-factor", "--eta", "1e-3"), "takes --eta auto:GRID"),
+        (("sweep-controller", "--controller", "leaky"), "a grid for one of its parameters"),
+        (("sweep-V", "--controller", "leeky"), "did you mean leaky"),
+        (("sweep-V", "--V-schedule", "nothere.txt"), "cannot read nothere.txt"),
+        (("sweep-V", "--V-schedule", "power:x"), "cannot read the schedule"),
+        (("simulate", "--eta", "auto:x"), "cannot read --eta auto"),
+        (("simulate", "--controller", "augmented", "--solver", "exact"), "goes with solver='gd'"),
+        (("sweep-steps", "--steps", "1.5"), "whole number"),
         (("sweep-V", "--V", "1e5,1e6", "--T", "20", "--seeds", "1", "--engine", "serial"), "every run diverged"),
         (("simulate", "--V", "6000"), "largest stable eta there is 0.000333"),
         (("simulate", "--seed=-1"), "seed must be"),
@@ -193,7 +232,8 @@ def test_damaged_and_unwritable_folders(call, tmp_path):
 
 def test_every_command_has_help_with_an_example():
     listing = CliRunner().invoke(app, ["--help"]).stdout
-    for command in ("sweep-V", "sweep-delta", "sweep-eta", "sweep-steps", "sweep-T", "sweep-memory", "simulate"):
+    for command in ("sweep-V", "sweep-delta", "sweep-eta", "sweep-steps", "sweep-T", "sweep-memory", "sweep-eta-factor",
+                    "sweep-controller", "simulate"):  # fmt: skip
         assert command in listing
         assert "Example:" in CliRunner().invoke(app, [command, "--help"]).stdout
 

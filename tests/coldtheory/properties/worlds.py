@@ -22,7 +22,7 @@ from coldtheory.tasks import Tasks, from_optima
 
 PATTERNS = ("alternating", "switch", "drift", "constant", "repeated", "random")
 HESSIANS = ("identity", "scalar", "matrix")
-REFERENCES = ("previous", "best")
+REFERENCES = ("previous", "best", "stored")
 WEIGHTS = ("mean", "sum")
 ANY_MODELS = ("lemma1", "lemma2", "lemma_gap", "lemma_dpp", "constraint", "lindley")  # true for prescribed models too
 EXACT = ("thm1", "thm2")

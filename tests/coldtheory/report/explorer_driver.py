@@ -46,6 +46,8 @@ def choose_settings(chrome: Browser, settings: dict[str, Any]) -> None:
     if not auto:
         boxes["eta-number"] = settings["eta"]
     selects = {name: settings[name] for name in ("regime", "seed", "reference", "weights")}
+    controller, _, parameters = settings.get("controller", "queue").partition(":")
+    selects |= {"controller": controller} | ({"parameters": parameters} if parameters else {})
     choose(chrome, **{"eta-auto": auto}, **boxes, **selects)
 
 

@@ -15,6 +15,7 @@ from coldtheory.cli import app
 from coldtheory.cli import report as command
 from coldtheory.report import make_server, store_outcomes
 from coldtheory.report import outcomes as stored
+from coldtheory.report.server import AT_ONCE
 
 
 @pytest.fixture
@@ -172,8 +173,70 @@ def test_serve_gives_the_page_and_nothing_else(server):
 
 
 def test_serve_refuses_names_that_others_point_here(server):
-    assert ask(server, "/", Host="evil.example")[0] == 403
-    assert ask(server, "/", Host="localhost")[0] == 200
+    port = server.server_address[1]
+    for name in (f"localhost:{port}", f"127.0.0.1:{port}"):
+        assert ask(server, "/", Host=name)[0] == 200
+    for name in (
+        "evil.example",
+        f"evil.example:{port}",
+        "localhost",
+        f"localhost:{port + 1}",
+        f"localhost:{port}:1",
+        "",
+    ):
+        assert ask(server, "/", Host=name)[0] == 403
+
+
+def said(server, request):
+    """All that the server answers to these bytes."""
+    with socket.create_connection(server.server_address[:2], timeout=60) as client:
+        client.sendall(request)
+        return b"".join(iter(lambda: client.recv(1 << 16), b""))
+
+
+@pytest.mark.parametrize("hosts", [[], ["localhost", "evil.example"], ["localhost", "localhost"]])
+def test_serve_wants_one_host_header(server, hosts):
+    port = server.server_address[1]
+    lines = "".join(f"Host: {name}:{port}\r\n" for name in hosts)
+    assert said(server, f"GET / HTTP/1.1\r\n{lines}\r\n".encode()).split()[1] == b"403"
+
+
+def test_serve_does_not_wait_for_silent_clients(server, monkeypatch):
+    monkeypatch.setattr("coldtheory.report.server._OneFile.timeout", 0.05)
+    for request in (b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: loc"):
+        assert said(server, request) == b""  # the server hangs up first
+
+
+def test_serve_has_a_limited_number_of_clients(server, monkeypatch):
+    monkeypatch.setattr("coldtheory.report.server._OneFile.timeout", None)
+    silent = [socket.create_connection(server.server_address[:2], timeout=60) for _ in range(AT_ONCE)]
+    try:
+        while server._places._value:  # all of them have a thread of their own
+            pass
+        assert said(server, b"") == b""  # one more is sent away
+    finally:
+        for client in silent:
+            client.close()
+    while server._places._value < AT_ONCE:  # their threads end
+        pass
+    assert ask(server, "/")[0] == 200
+
+
+def test_ctrl_c_ends_serve_at_once(tmp_path, monkeypatch):
+    """Whether the browser is being opened or pages are served, and whoever is connected."""
+    page = tmp_path / "report.html"
+    page.write_text("<p>the page</p>")
+
+    def interrupted(*_args, **_more):
+        raise KeyboardInterrupt
+
+    for where in ("webbrowser.open", "coldtheory.report.server.OneFileServer.serve_forever"):
+        with monkeypatch.context() as patch:
+            patch.setattr("webbrowser.open", lambda _: True)
+            patch.setattr(where, interrupted)
+            done = CliRunner().invoke(app, ["serve", "--file", str(page)])
+        assert done.exit_code == 0
+        assert "stopped" in done.stderr
 
 
 def test_a_page_that_went_away_is_not_found(server, tmp_path):

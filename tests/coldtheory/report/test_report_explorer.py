@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
 
 from coldtheory import make_tasks, simulate
 from coldtheory.bounds import evaluate, facts_of
+from coldtheory.controllers import controller_of
 from coldtheory.ground.errors import DivergenceWarning
 from tests.coldtheory.report.explorer_driver import choose, choose_settings, open_page, redraws, seen
 
@@ -37,7 +39,8 @@ def python_run(s):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DivergenceWarning)
         names = ("V", "eta", "delta", "steps", "reference", "weights")
-        return simulate(make_tasks(s["regime"], s["seed"], T=s["T"]), **{name: s[name] for name in names})
+        tasks = make_tasks(s["regime"], s["seed"], T=s["T"])
+        return simulate(tasks, **{name: s[name] for name in names}, controller=s.get("controller_text"))
 
 
 def close(found, wanted, scale):
@@ -55,6 +58,9 @@ def same_run(shown, run):
     for name, wanted in (("Q", run.Q), ("Qbar", run.Qbar), ("Delta", run.Delta), ("alpha", run.alpha), ("eta", run.eta),
                          ("lyapunov", run.lyapunov)):  # fmt: skip
         close(shown[name], wanted, np.abs(wanted).max())
+    size = max(np.abs(run.forgetting).max(), largest)
+    close(shown["avg_forgetting"], run.avg_forgetting, size)
+    close(shown["max_forgetting"], run.max_forgetting, size)
 
 
 def same_bounds(shown, run):
@@ -79,7 +85,7 @@ def same_bounds(shown, run):
 
 
 @pytest.mark.parametrize("weights", ["mean", "sum", "none"])
-@pytest.mark.parametrize("reference", ["previous", "best"])
+@pytest.mark.parametrize("reference", ["previous", "best", "stored"])
 @pytest.mark.parametrize(("regime", "seed", "T"), STREAMS)
 def test_the_page_simulates_what_python_simulates(explorer, regime, seed, T, reference, weights):
     diverged = []
@@ -91,6 +97,32 @@ def test_the_page_simulates_what_python_simulates(explorer, regime, seed, T, ref
             name: s[name] for name in ("regime", "seed", "T", "V")
         }
         run = python_run(s)
+        diverged.append(bool(run.diverged))
+        assert shown["run"]["diverged"] == diverged[-1]
+        if not run.diverged:
+            same_run(shown["run"], run)
+            same_bounds(shown["bounds"], run)
+    assert not all(diverged)
+
+
+CONTROLLED = (
+    {"V": 50.0, "eta": 1e-4, "delta": 1e-2, "steps": 3},
+    {"V": 5.0, "eta": "auto", "delta": 1e-5, "steps": 1},
+)
+
+
+@pytest.mark.parametrize("controller", ["leaky", "leaky:a=0.5", "nupi", "nupi:kappa_i=0.2,kappa_p=3,nu=0.7", "yu-neely",
+                                        "augmented", "augmented:c=0.01"])  # fmt: skip
+@pytest.mark.parametrize("reference", ["previous", "best", "stored"])
+def test_the_page_has_the_controllers_of_python(explorer, reference, controller):
+    diverged = []
+    for numbers, (regime, seed, T), weights in product(CONTROLLED, STREAMS[1:4:2], ("mean", "sum")):
+        s = {"regime": regime, "seed": seed, "T": T, "reference": reference, "weights": weights, **numbers}
+        choose_settings(explorer, {**s, "controller": controller})
+        shown = seen(explorer)
+        told = controller_of(controller)
+        assert (shown["state"]["controller"], shown["state"]["parameters"]) == (told.name, vars(told))
+        run = python_run(s | {"controller_text": controller})
         diverged.append(bool(run.diverged))
         assert shown["run"]["diverged"] == diverged[-1]
         if not run.diverged:
@@ -187,7 +219,7 @@ def test_a_diverged_run_is_said_and_not_drawn(chrome, page):
         assert chrome.run(f"document.querySelectorAll('#plot-{plot} path').length") == 0
         assert "diverged" in chrome.run(f"document.getElementById('plot-{plot}').textContent")
     assert chrome.run("document.querySelector('#plot-tradeoff .now')") is None
-    assert chrome.run("[...document.querySelectorAll('.numbers data')].map(d => d.textContent)") == ["–"] * 8
+    assert chrome.run("[...document.querySelectorAll('.numbers data')].map(d => d.textContent)") == ["–"] * 10
     assert chrome.run("document.querySelectorAll('#bounds-rows data').length") == 0
     text = chrome.run("document.getElementById('explorer').innerText")
     assert "NaN" not in text

@@ -1,0 +1,113 @@
+"""Files that come from elsewhere, read with care: one reader per container (bytes, JSON, TOML, numpy's npz).
+
+Whatever is wrong with a file is a `ColdError` in one line. What is not a regular file is not opened, for a pipe or a
+device need never end, and nothing is read that does not fit in memory. What a file *means* is checked by the reader
+of its format.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import stat
+import tomllib
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import ColdError
+from .limits import array_bytes, demand_memory
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a regular file; a folder, a pipe or a device is a `ColdError`."""
+    try:
+        about = os.stat(path)
+        if not stat.S_ISREG(about.st_mode):
+            raise ColdError(f"cannot read {path}: it is no regular file")
+        demand_memory(about.st_size, f"reading {path}", "look what it is")
+        return path.read_bytes()
+    except OSError as error:
+        raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
+    except ValueError as error:  # a path with a null byte in it
+        raise ColdError(f"cannot read {str(path)!r}: {error}") from None
+
+
+def read_json(path: Path, remedy: str) -> Any:
+    """The value in a JSON file."""
+    raw = read_bytes(path)
+    try:
+        return json.loads(raw.decode("utf-8"))
+    except (ValueError, RecursionError):  # among the former: wrong bytes, and numbers with too many digits
+        raise ColdError(f"{path} is damaged (truncated or not JSON); {remedy}") from None
+
+
+def read_toml(path: Path, *, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+    """The tables of a TOML file."""
+    raw = read_bytes(path)
+    try:
+        return tomllib.loads(raw.decode("utf-8"), parse_float=parse_float)
+    except UnicodeDecodeError:
+        raise ColdError(f"cannot read {path}: it is not valid TOML, for it is no text in UTF-8") from None
+    except (tomllib.TOMLDecodeError, RecursionError, ArithmeticError, ValueError) as error:
+        words = " ".join(str(error).split())[:200]
+        raise ColdError(f"cannot read {path}: it is not valid TOML: {words}") from None
+
+
+class Npz:
+    """Arrays of a file in numpy's npz format, each read when it is asked for.
+
+    The size that an array claims is compared with the size of its entry, and both with the memory that is free, before
+    anything is allocated; pickles are never read.
+    """
+
+    def __init__(self, path: Path, remedy: str) -> None:
+        self.path, self._remedy = path, remedy
+        raw = read_bytes(path)  # a file that stays open for each run would be too many of them
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(raw))
+            self._entries = {entry.filename.removesuffix(".npy"): entry for entry in self._zip.infolist()}
+        except Exception:  # whatever a damaged file makes zipfile raise
+            raise self._damaged() from None
+
+    def names(self) -> list[str]:
+        """The names of the arrays, as they stand in the file."""
+        return list(self._entries)
+
+    def read(self, name: str) -> NDArray[Any]:
+        """One array; raises if it is damaged, or of anything but numbers, truth values and texts."""
+        if name not in self._entries:
+            raise self._damaged()
+        entry = self._entries[name]
+        try:
+            with self._zip.open(entry) as member:
+                shape, dtype = _header(member)
+            if dtype.hasobject:  # a pickle, which could run code
+                raise ColdError(f"{self.path} is damaged: the array {name} has no numbers; {self._remedy}")
+            size = array_bytes(shape, dtype.itemsize)
+            if size > entry.file_size:
+                raise self._damaged()
+            demand_memory(size, f"the array {name} of {self.path}", self._remedy)
+            with self._zip.open(entry) as member:
+                found: NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
+            return found
+        except ColdError:
+            raise
+        except Exception:  # of numpy, zipfile or zlib, for each kind of damage another one
+            raise self._damaged() from None
+
+    def _damaged(self) -> ColdError:
+        return ColdError(f"{self.path} is damaged (truncated, pickled or no npz); {self._remedy}")
+
+
+def _header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and type that an array's head claims."""
+    version = np.lib.format.read_magic(member)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(member)
+    return shape, dtype

@@ -1,0 +1,107 @@
+"""Good files of every format that is read back, small and quick to make: what the cases damage and what they name."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from typer.testing import CliRunner
+
+from cold.data.binary import CIFAR10
+from cold.grid.cells import write_failure
+from cold.runs import pack
+from cold.trainer import Stopped, Trainer
+from coldtheory import counterexamples
+from coldtheory.cli import app as coldtheory_app
+from coldtheory.figures.figure import TableData
+from coldtheory.figures.gallery import FORMAT as FIGURE
+from coldtheory.figures.table import Table
+from coldtheory.report.outcomes import Outcomes, place, store_outcomes
+from tests.cold.data.test_data_readers import image_tree, write_cifar, write_mnist, write_tar, write_tree
+from tests.cold.runs.small_runs import config, store
+from tests.cold.studies.test_studies import OWN
+from tests.cold.tables.made_rows import TINY as TERMS
+from tests.cold.tiny_runs import tiny
+from tests.fuzz.sandbox import EVIL
+
+SMALL = TableData("small", "coldtheory plot small", "tests.fuzz.corpus:table", {"n": 3})
+
+
+def table(*, n: int, tell: object) -> Table:
+    return Table.of({"V": float(i), "name": "a"} for i in range(n))
+
+
+def make(folder: Path) -> None:
+    """One file or folder of each kind, below the working directory `folder`."""
+    (folder / "evil.py").write_text(EVIL)
+    words = "sweep-V --V 50,200 --seeds 2 --T 5 --engine serial --out"
+    done = CliRunner().invoke(coldtheory_app, [*words.split(), "results"])
+    assert done.exit_code == 0, done.output
+    row = {"id": "thm3", "verdict": "holds", "evidence": "found", "recorded": "holds", "changed": False, "margin": 0.5}
+    origin = {"commit": "abc", "changed": False, "time": "2026-01-01T00:00:00+00:00"}
+    store_outcomes(Outcomes(({**row, "data": {}, "depends_on": {"code x": "1"}},), origin), place(folder / "results"))
+    SMALL.make(folder / "results", lambda *_: None)
+    _figures(folder / "figures")
+    store(folder / "runs", 0, 1)
+    store(folder / "packed", 2, 3)
+    pack(folder / "packed")
+    write_failure(folder / "runs" / "failed", config(seed=9), "it failed", "")
+    trained = Trainer(tiny(epochs=1), out=folder / "trained")
+    trained.run()
+    _begun(folder / "begun")
+    (folder / "study.toml").write_text(OWN)
+    (folder / "terms.toml").write_text(TERMS)
+    (folder / "config.toml").write_text(
+        'dataset = "synthetic"\nepochs = 1\nV = 5\n[options]\n[data_options]\nclasses = 4\n'
+    )
+    (folder / "source.toml").write_text('regime = "high"\nT = 5\nd = 2\n')
+    np.savez(folder / "optima.npz", optima=np.eye(3), hessians=np.ones(3))
+    np.savetxt(folder / "optima.csv", np.eye(3), delimiter=",")
+    for name in ("lemma1_main_text", "lemma_dpp_printed"):
+        known = counterexamples.counterexample_names()
+        chosen = name if name in known else known[-1]
+        shutil.copy(counterexamples.path_of(chosen), folder / f"{name}.toml")
+    costs = {"step_ms": [1.0, 2.0], "stored": [3, 4]}
+    (folder / "measured.json").write_text(json.dumps({"methods": [{"name": "er", "measured": costs}]}))
+    tree, _ = image_tree(["a", "b"], per_class=2, side=8)
+    write_tree(folder / "images", tree)
+    write_tar(folder / "images.tar.gz", tree)
+    with zipfile.ZipFile(folder / "images.zip", "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in tree.items():
+            packed.writestr(name, content)
+    write_mnist(folder / "home" / "mnist", packed=True)
+    write_cifar(folder / "home", CIFAR10, as_tar=True, n=10)
+
+
+def _figures(folder: Path) -> None:
+    folder.mkdir()
+    about = {
+        "format": FIGURE,
+        "figure": "gradient",
+        "title": "A title",
+        "sentence": "One.",
+        "label": "fig:x",
+        "command": "coldtheory plot gradient",
+        "runs": None,
+        "readings": [],
+        "commit": ["abc"],
+        "csv_sha256": "0" * 16,
+        "data": {"sweep": {"key": "k", "config": {}, "provenance": []}},
+    }
+    (folder / "gradient.json").write_text(json.dumps(about))
+    (folder / "gradient.csv").write_text("V,Q\n1,2\n")
+    (folder / "gradient.png").write_bytes(image_tree(["a"], per_class=1, side=8)[0]["train/a/0000.png"])
+
+
+def _begun(folder: Path) -> None:
+    """A run that was stopped in the middle of its second task."""
+    steps = iter(range(100))
+    trainer = Trainer(tiny(), out=folder, should_stop=lambda: next(steps) > 6)
+    try:
+        trainer.run()
+    except Stopped:
+        return
+    raise AssertionError("the run should have stopped")
