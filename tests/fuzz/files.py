@@ -67,8 +67,8 @@ def formats() -> list[Format]:
     """Every format with every reader that it has."""
     return [
         Format("results/high-*", _call("coldtheory", "results", "ls", "--json"), _json),
-        Format("results/high-*", _call("coldtheory", *"sweep-V --V 50,200,300 --seeds 2 --T 5 --engine serial".split())),
-        Format("results/high-*", _call("coldtheory", *"sweep-V --V 50,200 --seeds 2 --T 5 --engine serial".split()), _json),
+        Format("results/high-*", _call("coldtheory", *["sweep-V", "--V", "50,200,300", "--seeds", "2", "--T", "5", "--engine", "serial"])),
+        Format("results/high-*", _call("coldtheory", *["sweep-V", "--V", "50,200", "--seeds", "2", "--T", "5", "--engine", "serial"]), _json),
         Format("results/checks/outcomes.json", lambda path: read_outcomes(path), _json),
         Format("results/checks/outcomes.json", _call("coldtheory", "check", "--stale"), _json),
         Format("results/data/small.*", lambda path: (corpus.SMALL.state(Path("results")), corpus.SMALL.load(Path("results"))), _json),
