@@ -67,14 +67,25 @@ def formats() -> list[Format]:
     """Every format with every reader that it has."""
     return [
         Format("results/high-*", _call("coldtheory", "results", "ls", "--json"), _json),
-        Format("results/high-*", _call("coldtheory", *["sweep-V", "--V", "50,200,300", "--seeds", "2", "--T", "5", "--engine", "serial"])),
-        Format("results/high-*", _call("coldtheory", *["sweep-V", "--V", "50,200", "--seeds", "2", "--T", "5", "--engine", "serial"]), _json),
-        Format("results/checks/outcomes.json", lambda path: read_outcomes(path), _json),
+        Format(
+            "results/high-*",
+            _call("coldtheory", *["sweep-V", "--V", "50,200,300", "--seeds", "2", "--T", "5", "--engine", "serial"]),
+        ),
+        Format(
+            "results/high-*",
+            _call("coldtheory", *["sweep-V", "--V", "50,200", "--seeds", "2", "--T", "5", "--engine", "serial"]),
+            _json,
+        ),
+        Format("results/checks/outcomes.json", read_outcomes, _json),
         Format("results/checks/outcomes.json", _call("coldtheory", "check", "--stale"), _json),
-        Format("results/data/small.*", lambda path: (corpus.SMALL.state(Path("results")), corpus.SMALL.load(Path("results"))), _json),
-        Format("figures/gradient.json", lambda path: read_caption(path), _json),
+        Format(
+            "results/data/small.*",
+            lambda path: (corpus.SMALL.state(Path("results")), corpus.SMALL.load(Path("results"))),
+            _json,
+        ),
+        Format("figures/gradient.json", read_caption, _json),
         Format("figures/gradient.json", _call("coldtheory", "plot", "gradient", "--check"), _json),
-        Format("lemma1_main_text.toml", lambda path: rerun(path), _toml),
+        Format("lemma1_main_text.toml", rerun, _toml),
         Format("lemma_dpp_printed.toml", _call("coldtheory", "replay", "PATH"), _toml),
         Format("source.toml", lambda path: load_source(str(path)).tasks([0]), _toml),
         Format("optima.npz", lambda path: load_source(str(path)).tasks([0]), _npz),
@@ -107,7 +118,7 @@ def formats() -> list[Format]:
         Format("images.zip", lambda path: load_benchmark(f"folder:{path}"), _zip),
         Format("images.tar.gz", lambda path: extract(path, Path("extracted")), _tar),
         Format("home/*.safetensors", _cached),
-    ]  # fmt: skip
+    ]
 
 
 def _cached(path: Path) -> None:
@@ -124,7 +135,7 @@ def _resume(path: Path) -> None:
     _call("cold", *told)(path)
 
 
-# ------------------------------------------------------------------------------------------------------- kinds of damage
+# ----------------------------------------------------------------------------------------------------- kinds of damage
 
 
 def _json(raw: bytes, rng: random.Random) -> bytes:
@@ -166,11 +177,25 @@ def _npz(raw: bytes, rng: random.Random) -> bytes:
     with np.load(io.BytesIO(raw)) as content:
         arrays = {name: content[name] for name in content.files}
     name = rng.choice(sorted(arrays))
-    new: Any = rng.choice([
-        np.array("text"), np.array([1j]), np.zeros(0), np.zeros((2, 2, 2, 2)), np.array(["a"]), np.full((3, 3), np.nan),
-        np.array([{"a": 1}], dtype=object), np.array([1, 2], dtype="datetime64[s]"), np.full((3, 3), 2**62), np.ones((3, 3), bool),
-        np.array(1.0), np.full((3, 3), 1e308), np.zeros((0, 0)), np.full((4, 3), -1), np.zeros(2, dtype=[("a", float)]),
-    ])  # fmt: skip
+    new: Any = rng.choice(
+        [
+            np.array("text"),
+            np.array([1j]),
+            np.zeros(0),
+            np.zeros((2, 2, 2, 2)),
+            np.array(["a"]),
+            np.full((3, 3), np.nan),
+            np.array([{"a": 1}], dtype=object),
+            np.array([1, 2], dtype="datetime64[s]"),
+            np.full((3, 3), 2**62),
+            np.ones((3, 3), bool),
+            np.array(1.0),
+            np.full((3, 3), 1e308),
+            np.zeros((0, 0)),
+            np.full((4, 3), -1),
+            np.zeros(2, dtype=[("a", float)]),
+        ]
+    )
     buffer = io.BytesIO()
     np.save(buffer, new, allow_pickle=True)
     member = buffer.getvalue()
@@ -182,10 +207,10 @@ def _npz(raw: bytes, rng: random.Random) -> bytes:
     packed = io.BytesIO()
     way = rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
     with zipfile.ZipFile(packed, "w", way) as file:
-        for other in arrays:
+        for other, array in arrays.items():
             if other != name or rng.random() < 0.5:
                 buffer = io.BytesIO()
-                np.save(buffer, arrays[other])
+                np.save(buffer, array)
                 file.writestr(f"{other}.npy", member if other == name else buffer.getvalue())
         file.writestr(
             rng.choice(["../../escaped.npy", "stranger.npy", f"{name}.npy", "x" * 300 + ".npy", "folder/"]), member
@@ -219,9 +244,20 @@ def _zip(raw: bytes, rng: random.Random) -> bytes:
 
 
 _NAMES = [
-    "../../escaped", "/dev/null/escaped", "train/a/../../../escaped", "train/a/x.png", "train/a/" + "x" * 300 + ".png",
-    "train/../x.png", "train/a", "train/c/only.png", "test/z/strange.png", "C:/x.png", "a\\b.png", "train/a/new\nline.png", ".",
-]  # fmt: skip
+    "../../escaped",
+    "/dev/null/escaped",
+    "train/a/../../../escaped",
+    "train/a/x.png",
+    "train/a/" + "x" * 300 + ".png",
+    "train/../x.png",
+    "train/a",
+    "train/c/only.png",
+    "test/z/strange.png",
+    "C:/x.png",
+    "a\\b.png",
+    "train/a/new\nline.png",
+    ".",
+]
 
 
 def _tar(raw: bytes, rng: random.Random) -> bytes:
