@@ -180,7 +180,8 @@ def test_without_any_limit_there_is_one_of_time():
 
 @pytest.mark.parametrize(("limits", "problem"), [
     ({"seconds": 0.0}, "seconds must be > 0"), ({"seconds": math.nan}, "seconds must be > 0"),
-    ({"rounds": 0}, "rounds must be"), ({"candidates": 0}, "candidates must be"), ({"rounds": 1, "seed": -1}, "seed must be"),
+    ({"rounds": 0}, "rounds must be"), ({"candidates": 0}, "candidates must be"),
+    ({"rounds": 1, "seed": -1}, "seed must be"),
 ])  # fmt: skip
 def test_bad_limits_are_refused(limits, problem):
     with pytest.raises(ColdError, match=problem):
