@@ -429,8 +429,8 @@ class Trainer:
         if not all(type(number) is int and number >= 0 for number in numbers) or at.task > tasks:
             return False
         if at.task < tasks and at.order is not None:
-            rows = torch.arange(len(self.benchmark.tasks[at.task].train))
-            if getattr(at.order, "dtype", None) != rows.dtype or not torch.equal(at.order.sort().values, rows):
+            places = torch.arange(len(self.benchmark.tasks[at.task].train))
+            if getattr(at.order, "dtype", None) != places.dtype or not torch.equal(at.order.sort().values, places):
                 return False
         try:
             msgspec.convert(dict(vars(kept)), Record)

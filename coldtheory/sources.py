@@ -149,12 +149,12 @@ def _from_csv(path: Path) -> np.ndarray:
     except (UnicodeDecodeError, csv.Error) as error:
         raise ColdError(f"cannot read {path}: {error}") from None
     rows = []
-    for place, line in enumerate(lines, start=1):
+    for at, line in enumerate(lines, start=1):
         try:
             rows.append([float(entry) for entry in line])
         except ValueError:
-            if place > 1:
-                raise ColdError(f"{path} line {place}: every entry must be a number") from None
+            if at > 1:
+                raise ColdError(f"{path} line {at}: every entry must be a number") from None
     if not rows or len({len(row) for row in rows}) != 1:
         raise ColdError(f"{path} must have at least one line of numbers, all lines of one length")
     return np.array(rows)

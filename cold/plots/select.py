@@ -18,7 +18,7 @@ import numpy as np
 from coldtheory.figures.table import Table
 
 from ..catalogue import same
-from ..runs import Result
+from ..runs import Result, comparable
 from .paper_figures import Panel, TrainingFigure
 
 #: Fields that change nothing about a result, or nothing but its seed.
@@ -188,8 +188,8 @@ def _order(value: Any) -> tuple[float, str]:
 
 
 def settings(config: Mapping[str, Any]) -> str:
-    """All fields that change a result, but for the seed, as one key."""
-    return _frozen({name: value for name, value in config.items() if name not in _FREE})
+    """All fields that change a result, but for the seed, as one key; a field that is absent has its default."""
+    return _frozen({name: value for name, value in comparable(config).items() if name not in _FREE})
 
 
 def _frozen(config: dict[str, Any]) -> str:

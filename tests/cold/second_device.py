@@ -34,7 +34,7 @@ NAME = "second"
 _aten = torch.ops.aten
 _CPU = torch.device("cpu")
 
-#: What torch must find under the device's name; it has the rest of what makes tensors from these. The last ones are here
+#: What torch must find under the device's name; it makes the rest of its tensors from these. The last ones are here
 #: because torch would make an empty tensor and then let it grow, which one that only holds another cannot do.
 _KERNELS = (
     "empty_strided", "empty.memory_format", "copy_", "_copy_from", "_to_copy", "arange", "arange.start",

@@ -63,18 +63,26 @@ def _call(program: str, *words: str) -> Callable[[Path], None]:
     return read
 
 
-_SWEEP = ("sweep-V", "--seeds", "2", "--T", "5", "--engine", "serial")
-
-
 def formats() -> list[Format]:
     """Every format with every reader that it has."""
     return [
         Format("results/high-*", _call("coldtheory", "results", "ls", "--json"), _json),
-        Format("results/high-*", _call("coldtheory", *_SWEEP, "--V", "50,200,300")),
-        Format("results/high-*", _call("coldtheory", *_SWEEP, "--V", "50,200"), _json),
+        Format(
+            "results/high-*",
+            _call("coldtheory", *["sweep-V", "--V", "50,200,300", "--seeds", "2", "--T", "5", "--engine", "serial"]),
+        ),
+        Format(
+            "results/high-*",
+            _call("coldtheory", *["sweep-V", "--V", "50,200", "--seeds", "2", "--T", "5", "--engine", "serial"]),
+            _json,
+        ),
         Format("results/checks/outcomes.json", read_outcomes, _json),
         Format("results/checks/outcomes.json", _call("coldtheory", "check", "--stale"), _json),
-        Format("results/data/small.*", _table, _json),
+        Format(
+            "results/data/small.*",
+            lambda path: (corpus.SMALL.state(Path("results")), corpus.SMALL.load(Path("results"))),
+            _json,
+        ),
         Format("figures/gradient.json", read_caption, _json),
         Format("figures/gradient.json", _call("coldtheory", "plot", "gradient", "--check"), _json),
         Format("lemma1_main_text.toml", rerun, _toml),
@@ -110,12 +118,7 @@ def formats() -> list[Format]:
         Format("images.zip", lambda path: load_benchmark(f"folder:{path}"), _zip),
         Format("images.tar.gz", lambda path: extract(path, Path("extracted")), _tar),
         Format("home/*.safetensors", _cached),
-    ]  # fmt: skip
-
-
-def _table(path: Path) -> None:
-    corpus.SMALL.state(path.parents[1])
-    corpus.SMALL.load(path.parents[1])
+    ]
 
 
 def _cached(path: Path) -> None:
@@ -132,7 +135,7 @@ def _resume(path: Path) -> None:
     _call("cold", *told)(path)
 
 
-# ------------------------------------------------------------------------------------------------ kinds of damage
+# ----------------------------------------------------------------------------------------------------- kinds of damage
 
 
 def _json(raw: bytes, rng: random.Random) -> bytes:
@@ -174,12 +177,25 @@ def _npz(raw: bytes, rng: random.Random) -> bytes:
     with np.load(io.BytesIO(raw)) as content:
         arrays = {name: content[name] for name in content.files}
     name = rng.choice(sorted(arrays))
-    new: Any = rng.choice([
-        np.array("text"), np.array([1j]), np.zeros(0), np.zeros((2, 2, 2, 2)), np.array(["a"]), np.full((3, 3), np.nan),
-        np.array([{"a": 1}], dtype=object), np.array([1, 2], dtype="datetime64[s]"), np.full((3, 3), 2**62),
-        np.ones((3, 3), bool), np.array(1.0), np.full((3, 3), 1e308), np.zeros((0, 0)), np.full((4, 3), -1),
-        np.zeros(2, dtype=[("a", float)]),
-    ])  # fmt: skip
+    new: Any = rng.choice(
+        [
+            np.array("text"),
+            np.array([1j]),
+            np.zeros(0),
+            np.zeros((2, 2, 2, 2)),
+            np.array(["a"]),
+            np.full((3, 3), np.nan),
+            np.array([{"a": 1}], dtype=object),
+            np.array([1, 2], dtype="datetime64[s]"),
+            np.full((3, 3), 2**62),
+            np.ones((3, 3), bool),
+            np.array(1.0),
+            np.full((3, 3), 1e308),
+            np.zeros((0, 0)),
+            np.full((4, 3), -1),
+            np.zeros(2, dtype=[("a", float)]),
+        ]
+    )
     buffer = io.BytesIO()
     np.save(buffer, new, allow_pickle=True)
     member = buffer.getvalue()
@@ -228,10 +244,20 @@ def _zip(raw: bytes, rng: random.Random) -> bytes:
 
 
 _NAMES = [
-    "../../escaped", "/dev/null/escaped", "train/a/../../../escaped", "train/a/x.png", "train/a/" + "x" * 300 + ".png",
-    "train/../x.png", "train/a", "train/c/only.png", "test/z/strange.png", "C:/x.png", "a\\b.png",
-    "train/a/new\nline.png", ".",
-]  # fmt: skip
+    "../../escaped",
+    "/dev/null/escaped",
+    "train/a/../../../escaped",
+    "train/a/x.png",
+    "train/a/" + "x" * 300 + ".png",
+    "train/../x.png",
+    "train/a",
+    "train/c/only.png",
+    "test/z/strange.png",
+    "C:/x.png",
+    "a\\b.png",
+    "train/a/new\nline.png",
+    ".",
+]
 
 
 def _tar(raw: bytes, rng: random.Random) -> bytes:
@@ -309,7 +335,7 @@ def _entries(tree: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-# ------------------------------------------------------------------------------------------------ running
+# ------------------------------------------------------------------------------------------------------- running
 
 
 def _put(path: Path, content: bytes) -> None:

@@ -125,7 +125,7 @@ def test_lost_workers_of_loky(tmp_path):
     wanted = [*cells(0, 1), unlucky, deadly, *cells(2, 3)]
     report = fill(wanted, tmp_path / "runs", engine=PAIR)
     assert report.failed == {deadly.run_id: LOST} == failures(tmp_path / "runs")
-    assert len(report.done) == 5
+    assert len({*report.done, *report.reused}) == 5  # one that had ended when the pool broke is found finished
     always.unlink()
     alone = fill(wanted, tmp_path / "alone", engine=SERIAL)
     mended = fill(wanted, tmp_path / "runs", engine=SERIAL, retry_failed=True)

