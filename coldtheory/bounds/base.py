@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -134,7 +134,7 @@ class Bound:
 class Explanation:
     """A statement in words, for `--explain`."""
 
-    printed: str  #: what the paper says
+    printed: str  #: what the paper says; empty for a theorem that the paper lacks
     wrong: str  #: what is wrong with it, or "nothing"
     correct: str  #: the form that is true
     conventions: str
@@ -144,14 +144,20 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Statement:
-    """A numbered claim of the paper with all forms in which it can be evaluated."""
+    """A numbered claim of the paper, or a theorem that it lacks, with all forms in which it can be evaluated.
+
+    Forms of the paper's claims are called `printed`, `corrected`, `sharp` and so on. The main form of a theorem that
+    the paper lacks is called `proved`, and its label begins with `new:`.
+    """
 
     id: str
     title: str
     label: str
     forms: Mapping[str, Callable[..., Bound]]  #: form -> function (facts, **options)
-    latex: str  #: the corrected form
+    latex: str  #: the form that is true
     explain: Explanation
+    family: Mapping[str, Any] = field(default_factory=dict)  #: where a search looks: fields of `coldtheory.search.Plan`
+    family_of_form: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  #: what differs for one form
 
 
 def average(facts: Facts, factor: Array | float, summands: Array) -> Array:

@@ -17,7 +17,7 @@ from ..bounds import STATEMENTS, Bound
 from ..counterexamples import Counterexample, replay
 from ..ground.errors import ColdError, DivergenceWarning
 from ..tasks import from_optima
-from .plans import Plan
+from .plans import MAIN_FORMS, Plan
 from .population import scores, step_sizes, tasks_of, tightness
 from .space import Candidates
 
@@ -94,10 +94,12 @@ def in_form(found: Confirmed, form: str) -> Bound:
 
 
 def form_that_holds(found: Confirmed) -> str | None:
-    """`corrected`, if the statement has it and it holds on this very run."""
-    if found.instance.form == "corrected" or "corrected" not in STATEMENTS[found.instance.statement].forms:
-        return None
-    return "corrected" if str(in_form(found, "corrected").outcome) == "holds" else None
+    """The form that is known to be true (`corrected` or `proved`), if there is one and it holds on this run."""
+    own, forms = found.instance.form, STATEMENTS[found.instance.statement].forms
+    for form in MAIN_FORMS:
+        if form != own and form in forms and str(in_form(found, form).outcome) == "holds":
+            return form
+    return None
 
 
 def in_few_digits(found: Confirmed) -> Confirmed:

@@ -13,6 +13,7 @@ from ..settings import Reference, Solver, Weights
 Hessians = Literal["identity", "scalar", "psd"]
 
 _LARGEST_T, _LARGEST_D = 60, 8
+MAIN_FORMS = ("corrected", "proved")  #: names of the form of a statement that is true
 
 
 @dataclass(frozen=True)
@@ -93,13 +94,15 @@ def check_form(statement: str, form: str) -> None:
 
 
 def first_form(statement: str) -> str:
-    """`printed` where the statement has it, else `corrected`."""
+    """The first of `printed`, `corrected` and `proved` that the statement has, else the form that it lists first."""
     forms = STATEMENTS[choice("statement", statement, STATEMENTS)].forms
-    return "printed" if "printed" in forms else "corrected"
+    return next((name for name in ("printed", *MAIN_FORMS) if name in forms), next(iter(forms)))
 
 
 def plan_for(statement: str, form: str, **chosen: Any) -> Plan:
     """The default plan of a form with the user's choices (those that are not None) in place of its entries."""
     check_form(statement, form)
-    plan = replace(_PLANS.get(statement, Plan()), **_FORMS.get((statement, form), {}))
+    told = STATEMENTS[statement]
+    family = {**told.family, **told.family_of_form.get(form, {}), **_FORMS.get((statement, form), {})}
+    plan = replace(_PLANS.get(statement, Plan()), **family)
     return replace(plan, **{name: value for name, value in chosen.items() if value is not None}).checked()
