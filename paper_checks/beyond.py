@@ -17,7 +17,8 @@ SECTION = "Beyond the paper"
     label="new:forgetting",
     section=SECTION,
     statement="""With a stored reference the mean over all pairs k < t of hatPhi_k(x_t) - hatPhi_k(x_k) is at most
-        delta + (2/T) sqrt(2 B), B = sum_t (Delta_t + eps_t + V [Phi_t(w*_t) - Phi_t(x_t)] - (delta - delta') Qbar[t-1]).""",
+        delta + (2/T) sqrt(2 B) with B =
+        sum_t (Delta_t + eps_t + V [Phi_t(w*_t) - Phi_t(x_t)] - (delta - delta') Qbar[t-1]).""",
     recorded="holds",
     explain=e.explanation("forgetting", "The margin is the least relative slack over exact and descending runs."),
 )
