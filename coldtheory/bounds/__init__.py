@@ -23,12 +23,15 @@ from . import (
     constraint,
     cor1,
     cor2,
+    creeping,
     forgetting,
     lemma1_drift,
     lemma2_smoothness,
     lemma_dpp,
     lemma_gap,
     lindley,
+    no_tradeoff,
+    pareto,
     thm1_gap,
     thm2_queue,
     thm3_gradient,
@@ -58,6 +61,9 @@ STATEMENTS: dict[str, Statement] = {
         constraint.STATEMENT,
         lindley.STATEMENT,
         forgetting.STATEMENT,
+        creeping.STATEMENT,
+        pareto.STATEMENT,
+        no_tradeoff.STATEMENT,
     )
 }
 
