@@ -56,6 +56,7 @@ class Scale:
     noise: tuple[float, ...] = log_grid(1e-4, 1e-1, 10)
     drift: tuple[float, ...] = (0.0, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
     stride: int = 3
+    horizons: tuple[int, ...] = (20, 50, 100, 200, 400, 800, 1600, 3200)
     rounds: int = 40
     engine: Engine = "loky"
 
@@ -136,6 +137,13 @@ _FIGURES: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]]
         "the models.",
         ("variation",), "variation:draw_variation", (),
     ),
+    (
+        "forgetting", "", "Real forgetting, measured and proved",
+        "Mean loss of all past tasks above what it was at their own end. With the previous model as reference it stays "
+        "at its largest value, with empty queues where optima creep, and the bound grows with T; with a stored or the "
+        "best model it is proved to come down to δ, the excess falling as √(V/T).",
+        ("forgetting",), "forgetting:draw_forgetting", (),
+    ),
 )  # fmt: skip
 
 
@@ -182,6 +190,10 @@ def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
         ),
         _table("bound_terms", "bounds:bound_terms", regimes=list(ALL), V=list(s.V), **span),
         _table("variation", "variation:variation", noise=list(s.noise), drift=list(s.drift), V=TOY.V, **span),
+        _table(
+            "forgetting", "forgetting:forgetting", lengths=list(s.horizons), seed=0,
+            V={"alternating": [1.0, 0.1, 10.0], "creeping": [1.0], "conflict": [400.0]},  # about twice delta
+        ),
         _table("picture", "picture:picture", rounds=s.rounds, V=[1.0, 10.0], slack=1.5),
     ]  # fmt: skip
     return {table.name: table for table in tables}
