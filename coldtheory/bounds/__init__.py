@@ -27,6 +27,7 @@ from . import (
     lemma_dpp,
     lemma_gap,
     lindley,
+    memory_size,
     thm1_gap,
     thm2_queue,
     thm3_gradient,
@@ -55,6 +56,7 @@ STATEMENTS: dict[str, Statement] = {
         lemma_dpp.STATEMENT,
         constraint.STATEMENT,
         lindley.STATEMENT,
+        memory_size.STATEMENT,
     )
 }
 
