@@ -22,6 +22,8 @@ from . import (
     constraint,
     cor1,
     cor2,
+    forgetting_uniform,
+    leaky_queue,
     lemma1_drift,
     lemma2_smoothness,
     lemma_dpp,
@@ -33,6 +35,7 @@ from . import (
     thm3_gradient,
     thm3_sharp,
     thm4_queue,
+    yu_neely,
 )
 from .base import Bound, Explanation, Statement, quiet
 from .comparators import Comparators, comparators
@@ -57,6 +60,9 @@ STATEMENTS: dict[str, Statement] = {
         constraint.STATEMENT,
         lindley.STATEMENT,
         memory_size.STATEMENT,
+        forgetting_uniform.STATEMENT,
+        leaky_queue.STATEMENT,
+        yu_neely.STATEMENT,
     )
 }
 
