@@ -19,14 +19,17 @@ from ..ground.dependencies import note
 from ..ground.errors import unknown_name
 from ..simulation import Run
 from . import (
+    adaptive_step,
     constraint,
     cor1,
     cor2,
+    gradient_noise,
     lemma1_drift,
     lemma2_smoothness,
     lemma_dpp,
     lemma_gap,
     lindley,
+    moving_v,
     thm1_gap,
     thm2_queue,
     thm3_gradient,
@@ -55,6 +58,12 @@ STATEMENTS: dict[str, Statement] = {
         lemma_dpp.STATEMENT,
         constraint.STATEMENT,
         lindley.STATEMENT,
+        adaptive_step.STATEMENT,
+        moving_v.GAP,
+        moving_v.QUEUE,
+        moving_v.GRADIENT,
+        gradient_noise.GRADIENT,
+        gradient_noise.QUEUE,
     )
 }
 

@@ -44,8 +44,9 @@ class RunFacts(Facts):
         self.T, self.lead = run.tasks.T, run.diverged.shape
         self.reference, self.weights = settings.reference, settings.weights
         self.solver = "prescribed" if isinstance(run, PrescribedRun) else settings.solver
-        self.projected, self.noisy, self.convex = settings.ball is not None, settings.noise > 0, True
+        self.projected, self.noisy, self.convex = settings.ball is not None, bool(np.any(settings.noise > 0)), True
         self.controller = settings.controller.name
+        self.noise_sq, self.streams = run.tasks.d * settings.noise**2, run.tasks.streams
         spread = (*run.tasks.streams, *(1,) * len(settings.shape))
         self.L, self.l = (q.smoothness.reshape(spread) for q in (run.tasks.phi, run.tasks.phi_hat))
         self.V, self.delta, self.steps, self.eta = run.V, run.delta, settings.steps, run.eta
