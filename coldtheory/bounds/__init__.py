@@ -20,11 +20,13 @@ from ..ground.dependencies import note
 from ..ground.errors import unknown_name
 from ..simulation import Run
 from . import (
+    adaptive_step,
     constraint,
     cor1,
     cor2,
     forgetting,
     forgetting_uniform,
+    gradient_noise,
     leaky_queue,
     lemma1_drift,
     lemma2_smoothness,
@@ -32,6 +34,7 @@ from . import (
     lemma_gap,
     lindley,
     memory_size,
+    moving_v,
     thm1_gap,
     thm2_queue,
     thm3_gradient,
@@ -66,6 +69,12 @@ STATEMENTS: dict[str, Statement] = {
         forgetting_uniform.STATEMENT,
         leaky_queue.STATEMENT,
         yu_neely.STATEMENT,
+        adaptive_step.STATEMENT,
+        moving_v.GAP,
+        moving_v.QUEUE,
+        moving_v.GRADIENT,
+        gradient_noise.GRADIENT,
+        gradient_noise.QUEUE,
     )
 }
 

@@ -40,6 +40,8 @@ class Facts:
     controller: str = "queue"  #: the name of the rule that makes weights of constraints, see `coldtheory.controllers`
     leak: float = 0.0  #: the share a of its length that a leaky queue forgets at every update
     samples: Samples | None = None  #: what is known of the samples, where tasks are means over samples
+    noise_sq: Array | float = 0.0  #: s^2 = E|xi|^2 of the noise xi that is added to grad Phi_t
+    streams: tuple[int, ...] = ()  #: the first of the leading axes, along which noise is independent
 
     V: Array
     delta: Array
@@ -154,6 +156,29 @@ class Facts:
         return np.asarray(self.lyapunov[..., -1] * (max(self.T - 1, 1) if self.weights == "sum" else 1))
 
     @cached_property
+    def potential(self) -> Array:
+        """Lyap[t] for mean weights, (t-1) Lyap[t] for sum weights, t = 0..T: the potential whose drift DPP_t bounds,
+        (..., T+1)."""
+        count = np.maximum(np.arange(self.T + 1) - 1.0, 0.0)
+        return np.asarray(self.lyapunov * (count if self.weights == "sum" else 1.0))
+
+    @cached_property
+    def excess(self) -> Array:
+        """sum_{k<t} beta_k [hatPhi_k(x_{t-1}) - hatPhi_k(ref_{t,k})], what the constraints weigh before the step; 0 in
+        Case 1, where the reference is x_{t-1}: (..., T)."""
+        if self.reference == "previous":
+            return np.zeros((*self.lead, self.T))
+        above = np.where(np.tri(self.T, k=-1, dtype=bool), self.hat[..., :-1, :] - self.hat_ref, 0.0)
+        return np.asarray(np.vecdot(self.beta, above))
+
+    @cached_property
+    def excess_rounding(self) -> Array:
+        """How far the mean of `excess` over t is off by the rounding of memory losses, (...); 0 in Case 1."""
+        if self.reference == "previous":
+            return np.zeros(self.lead)
+        return np.asarray(2.0 * self.hat_rounding * (self.gain * self.Qbar).mean(axis=-1))
+
+    @cached_property
     def ageing(self) -> Array:
         """Lyap[t-1]/(t-1): what the Lyapunov function loses as it averages over one task more, (..., T)."""
         return np.asarray(self.lyapunov[..., :-1] / self.past)
@@ -256,6 +281,8 @@ class Facts:
             "models in W": lambda: self.models_inside,
             "inner iterates in W": lambda: self.inner_inside,
             "delta > 0": lambda: self.delta > 0,
+            "one step per task": lambda: self.steps == 1,
+            "eta is constant": lambda: (self.eta == self.eta[..., :1]).all(axis=-1),
         }
         if name not in checks:
             raise unknown_name("premise", name, checks)
@@ -266,3 +293,5 @@ class Facts:
 PLAIN = ("plain queue", "V is constant")
 #: What the gradient theorems take for granted of the algorithm.
 DESCENT = ("gradient descent", "no projection", "exact gradients", "queues drive the model", *PLAIN)
+#: The same where V may move.
+MOVING = tuple(name for name in DESCENT if name != "V is constant")

@@ -167,5 +167,12 @@ STATEMENT = Statement(
             "last queues": "the queues after task s",
         },
     ),
-    family={"T": (2, 5), "reference": "stored", "solver": "exact", "hessians": "scalar", "ideal": True},
+    family={
+        "T": (2, 5),
+        "reference": "stored",
+        "solver": "exact",
+        "hessians": "scalar",
+        "ideal": True,
+        "controller": "leaky:a=0.1",
+    },
 )

@@ -44,8 +44,9 @@ class RunFacts(Facts):
         self.T, self.lead = run.tasks.T, run.diverged.shape
         self.reference, self.weights = settings.reference, settings.weights
         self.solver = "prescribed" if isinstance(run, PrescribedRun) else settings.solver
-        self.projected, self.noisy, self.convex = settings.ball is not None, settings.noise > 0, True
+        self.projected, self.noisy, self.convex = settings.ball is not None, bool(np.any(settings.noise > 0)), True
         self.controller, self.leak = settings.controller.name, getattr(settings.controller, "a", 0.0)
+        self.noise_sq, self.streams = run.tasks.d * settings.noise**2, run.tasks.streams
         self.samples = run.tasks.samples
         spread = (*run.tasks.streams, *(1,) * len(settings.shape))
         self.L, self.l = (q.smoothness.reshape(spread) for q in (run.tasks.phi, run.tasks.phi_hat))

@@ -191,5 +191,12 @@ STATEMENT = Statement(
             "last potential": "the end of the telescoping sum",
         },
     ),
-    family={"T": (2, 5), "reference": "stored", "solver": "exact", "hessians": "scalar", "ideal": True},
+    family={
+        "T": (2, 5),
+        "reference": "stored",
+        "solver": "exact",
+        "hessians": "scalar",
+        "ideal": True,
+        "controller": "yu-neely",
+    },
 )
