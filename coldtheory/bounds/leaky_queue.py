@@ -175,4 +175,5 @@ STATEMENT = Statement(
         "ideal": True,
         "controller": "leaky:a=0.1",
     },
+    family_of_form={"cap": {"ideal": False}, "violation": {"ideal": False}},
 )

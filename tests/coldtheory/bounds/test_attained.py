@@ -47,6 +47,22 @@ def _forgotten() -> Run:
     return simulate([[0.0], [1.0]], V=1.0, delta=0.25, solver="exact", reference="stored")
 
 
+def _two_clusters() -> Run:
+    """Four points at 1 and four at -1, and a memory that holds those at 1 only; W is centred between them."""
+    points = [[[1.0]] * 4 + [[-1.0]] * 4] * 2
+    draws = (from_points(points, m=4, seed=seed) for seed in range(100))
+    tasks = next(one for one in draws if one.phi_hat.optima[0, 0] == 1.0)
+    return simulate(tasks, V=1.0)
+
+
+def _filling(controller: str) -> Callable[[], Run]:
+    """The first task is forgotten more and more, so that no queue is ever cut."""
+    return lambda: simulate(
+        [[0.0], [1.0], [3.0]], [1.0, 1e-6, 1.0], V=1e6, delta=0.25, solver="exact", reference="stored",
+        controller=controller,
+    )  # fmt: skip
+
+
 ATTAINED: dict[tuple[str, str], list[Callable[[], Run]]] = {
     ("lemma1", "appendix"): [lambda: follow([[0.0], [0.0]], [[0.0], [0.0], [1.0]], V=1.0, delta=0.25)],
     ("lemma1", "corrected"): [_rising],

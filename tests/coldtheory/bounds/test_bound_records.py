@@ -13,7 +13,7 @@ from coldtheory.bounds import STATEMENTS, Bound, evaluate, facts_of, follow
 from coldtheory.geometry import Ball
 from coldtheory.ground.errors import ColdError
 from coldtheory.nonconvex import Box, Cosines, descend, minimise_on_grid
-from coldtheory.tasks import from_optima
+from coldtheory.tasks import from_optima, from_points
 from tests.calls import calls_of
 
 pytestmark = pytest.mark.kernels
