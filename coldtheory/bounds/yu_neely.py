@@ -60,7 +60,7 @@ def drift(facts: Facts) -> Bound:
         "weight times constraint": (facts.weight * _constraint(facts)).sum(axis=-1) / facts.past,
     }
     size = np.square(facts.Q).max(axis=(-2, -1)) + facts.hat_scale**2
-    where = "a queue that is not turned round at -g, as when g >= 0"
+    where = "every past task is forgotten by exactly delta"
     return _make("drift", facts, _potential(facts), terms, (), trailing=1, kind="tight", attained=where,
                  size=size[..., None])  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from coldtheory import Run, from_optima, simulate
+from coldtheory import Run, from_optima, from_points, simulate
 from coldtheory.bounds import STATEMENTS, evaluate, follow
 
 pytestmark = pytest.mark.kernels
@@ -55,12 +55,11 @@ def _two_clusters() -> Run:
     return simulate(tasks, V=1.0)
 
 
-def _filling(controller: str) -> Callable[[], Run]:
-    """The first task is forgotten more and more, so that no queue is ever cut."""
-    return lambda: simulate(
-        [[0.0], [1.0], [3.0]], [1.0, 1e-6, 1.0], V=1e6, delta=0.25, solver="exact", reference="stored",
-        controller=controller,
-    )  # fmt: skip
+def _at_the_tolerance() -> Run:
+    """The second task forgets the first by exactly delta."""
+    return simulate(
+        [[0.0], [1.0]], V=1.0, delta=0.5, solver="exact", reference="stored", controller="yu-neely"
+    )
 
 
 ATTAINED: dict[tuple[str, str], list[Callable[[], Run]]] = {
@@ -84,6 +83,10 @@ ATTAINED: dict[tuple[str, str], list[Callable[[], Run]]] = {
     ("lindley", "a_priori"): [_to_the_rim],
     ("forgetting", "proved"): [_forgotten],
     ("forgetting", "sharp"): [_forgotten],
+    ("memory_size", "always"): [_two_clusters],
+    ("leaky_queue", "cap"): [_forgotten],
+    ("leaky_queue", "violation"): [_forgotten],
+    ("yu_neely", "drift"): [_at_the_tolerance],
 }
 OPTIONS: dict[str, dict[str, object]] = {"forgetting": {"delta_prime": 0.5, "w_star": [[0.0], [1.0]]}}
 
