@@ -1,4 +1,5 @@
-"""Every statement of the paper as a bound that can be evaluated on runs: as printed, corrected, and sharpened.
+"""Every statement of the paper as a bound that can be evaluated on runs: as printed, corrected, and sharpened; and
+theorems that the paper lacks.
 
 >>> from coldtheory import make_tasks, simulate
 >>> from coldtheory.bounds import evaluate
@@ -23,6 +24,7 @@ from . import (
     constraint,
     cor1,
     cor2,
+    forgetting,
     gradient_noise,
     lemma1_drift,
     lemma2_smoothness,
@@ -58,6 +60,7 @@ STATEMENTS: dict[str, Statement] = {
         lemma_dpp.STATEMENT,
         constraint.STATEMENT,
         lindley.STATEMENT,
+        forgetting.STATEMENT,
         adaptive_step.STATEMENT,
         moving_v.GAP,
         moving_v.QUEUE,
@@ -71,7 +74,8 @@ STATEMENTS: dict[str, Statement] = {
 def evaluate(id: str, form: str, run: Run | Facts, ball: Ball | None = None, **options: Any) -> Bound:
     """The statement `id` in one of its forms, on all runs at once. W is `ball`, or each run's smallest one.
 
-    Options: `delta_prime` and `w_star` for Theorems 1 and 2, `constant` for the printed queue part of Corollary 2.
+    Options: `delta_prime` and `w_star` where the ideal problem is compared with, `constant` for the printed queue
+    part of Corollary 2.
     Pass `facts_of(run, ball)` in place of the run to share work between statements.
     """
     forms = STATEMENTS[choice("statement", id, STATEMENTS)].forms

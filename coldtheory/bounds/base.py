@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ..paper import beyond_the_paper
 from ..quadratics import Array
 from ..tolerance import within
 
@@ -177,6 +178,11 @@ class Statement:
     explain: Explanation
     family: Mapping[str, Any] = field(default_factory=dict)  #: where a search looks: fields of `coldtheory.search.Plan`
     family_of_form: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  #: what differs for one form
+
+    @property
+    def beyond(self) -> bool:
+        """Whether the paper lacks it."""
+        return beyond_the_paper(self.label)
 
 
 def average(facts: Facts, factor: Array | float, summands: Array) -> Array:

@@ -231,6 +231,15 @@ class Facts:
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray((self.eta * alpha).max(axis=-1))
 
+    @cached_property
+    def _reference_no_worse(self) -> np.ndarray:
+        """hatPhi_k(ref_{t,k}) <= hatPhi_k(x_k) for all k < t: always so in Case 3 (equal), and in Case 2, where x_k is
+        a candidate, unless its window is too short. Case 1 meets it only by chance, (...)."""
+        if self.reference == "stored":
+            return np.ones(self.lead, bool)
+        worse = (self.forgetting - self.increments).max(axis=(-2, -1))
+        return np.asarray(worse <= 2.0 * self.hat_rounding)
+
     def premise(self, name: str) -> np.ndarray:
         """Whether each run meets the premise, (...)."""
         checks: dict[str, Callable[[], Any]] = {
@@ -242,6 +251,7 @@ class Facts:
             "convex losses": lambda: self.convex,
             "Case 1": lambda: self.reference == "previous",
             "Case 3": lambda: self.reference == "stored",
+            "no reference is worse than x_k": lambda: self._reference_no_worse,
             "plain queue": lambda: self.controller == "queue",
             "V is constant": lambda: (self.V_t == self.V_t[..., :1]).all(axis=-1),
             "V never falls": lambda: (np.diff(self.V_t, axis=-1) >= 0).all(axis=-1),

@@ -128,6 +128,11 @@ class CosineFacts(Facts):
         return np.asarray(highest - lowest)
 
     @cached_property
+    def eps(self) -> Array:  # type: ignore[override]
+        """0 where DPP_t was minimised over a finite W; unknown under gradient descent."""
+        return np.full((*self.lead, self.T), 0.0 if self.solver == "exact" else np.nan)
+
+    @cached_property
     def models_inside(self) -> np.ndarray:  # type: ignore[override]
         return np.asarray(self.W.contains(self.trace.w).all(axis=-1))
 

@@ -42,6 +42,11 @@ def _pulled() -> Run:
     return simulate([[0.0], [2.0], [0.0], [2.0]], V=1.0, eta=0.2, delta=1e-3)
 
 
+def _forgotten() -> Run:
+    """The second task wants the model where it may go, and the first forgets 1/2 by it, 1/4 more than delta."""
+    return simulate([[0.0], [1.0]], V=1.0, delta=0.25, solver="exact", reference="stored")
+
+
 ATTAINED: dict[tuple[str, str], list[Callable[[], Run]]] = {
     ("lemma1", "appendix"): [lambda: follow([[0.0], [0.0]], [[0.0], [0.0], [1.0]], V=1.0, delta=0.25)],
     ("lemma1", "corrected"): [_rising],
@@ -61,7 +66,10 @@ ATTAINED: dict[tuple[str, str], list[Callable[[], Run]]] = {
     ("lindley", "reverse"): [_rising, _pulled],
     ("lindley", "corrected"): [_rising_freely],
     ("lindley", "a_priori"): [_to_the_rim],
+    ("forgetting", "proved"): [_forgotten],
+    ("forgetting", "sharp"): [_forgotten],
 }
+OPTIONS: dict[str, dict[str, object]] = {"forgetting": {"delta_prime": 0.5, "w_star": [[0.0], [1.0]]}}
 
 
 def test_every_tight_form_is_listed() -> None:
@@ -73,7 +81,7 @@ def test_every_tight_form_is_listed() -> None:
 @pytest.mark.parametrize(("id_", "form"), ATTAINED, ids=map("-".join, ATTAINED))
 def test_the_two_sides_are_equal(id_: str, form: str) -> None:
     for make in ATTAINED[id_, form]:
-        bound = evaluate(id_, form, make())
+        bound = evaluate(id_, form, make(), **OPTIONS.get(id_, {}))
         assert bound.outcome == "holds", [name for name, met in bound.assumptions.items() if not met]
         filled = bound.lhs != 0.0
         assert filled.any()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
@@ -32,16 +33,23 @@ def _run(**changes: object):
     return simulate(from_optima(LINE), **settings)
 
 
+def _compares(id_: str) -> bool:
+    """Whether the statement compares with the ideal problem."""
+    return any("w_star" in inspect.signature(form).parameters for form in STATEMENTS[id_].forms.values())
+
+
 def _options(id_: str) -> dict[str, object]:
-    return {"delta_prime": 0.5, "w_star": [[0.0], [0.5], [0.5]]} if id_ in ("thm1", "thm2") else {}
+    return {"delta_prime": 0.5, "w_star": [[0.0], [0.5], [0.5]]} if _compares(id_) else {}
 
 
 def _fitting(id_: str, form: str):
-    """A run that meets all premises of the form."""
-    weights = "sum" if form == "weighted" else "mean"
-    if id_ in ("thm1", "thm2"):
-        return _run(solver="exact", delta=0.6, weights=weights)
-    return _run(weights=weights)
+    """A run that meets all premises of the form: it is of the family in which the form is searched."""
+    told = STATEMENTS[id_]
+    family = {**told.family, **told.family_of_form.get(form, {})}
+    changes = {name: family[name] for name in ("reference", "weights", "solver") if name in family}
+    if _compares(id_):
+        changes = {"solver": "exact", "delta": 0.6} | changes
+    return _run(**{"weights": "sum" if form == "weighted" else "mean"} | changes)
 
 
 def test_sides_slack_ratio_and_outcome() -> None:
@@ -92,6 +100,7 @@ MISSED = {
     "exact gradients": lambda: _run(noise=0.1),
     "convex losses": lambda: descend(Cosines.of(np.ones((3, 1)), LINE, [1.0]), w0=[0.3], V=1.0, delta=1e-3, eta=0.2),
     "Case 1": lambda: _run(reference="best"),
+    "no reference is worse than x_k": lambda: _run(reference="previous"),
     "plain queue": lambda: _run(controller="leaky"),
     "V is constant": lambda: _run(V_schedule=[1.0, 1.0, 1.5]),
     "queues drive the model": lambda: _run(weights="none"),
@@ -139,7 +148,7 @@ def test_every_premise_of_every_form_is_tested_above() -> None:
 @pytest.mark.parametrize(("id_", "form"), FORMS, ids=IDS)
 def test_batch_equals_single_evaluation(id_: str, form: str) -> None:
     tasks = from_optima(np.random.default_rng(0).standard_normal((2, 4, 2)))
-    solver = "exact" if id_ in ("thm1", "thm2") else "gd"
+    solver = "exact" if _compares(id_) else "gd"
     weights = "sum" if form == "weighted" else "mean"
     settings = {"solver": solver, "weights": weights, "steps": 2, "w0": [0.5, 0.5]}
     V, delta, eta = np.array([0.5, 2.0]), np.array([8.0, 9.0]), np.array([0.1, 0.05])
@@ -163,7 +172,7 @@ def test_no_loop_over_runs() -> None:
     def work(count: int) -> int:
         run = simulate(tasks, V=np.geomspace(1.0, 1000.0, count))
         facts = facts_of(run, Ball(np.zeros(3), 5.0))
-        forms = [(id_, form) for id_, form in FORMS if id_ not in ("thm1", "thm2")]
+        forms = [(id_, form) for id_, form in FORMS if not _compares(id_)]
         return calls_of(lambda: [evaluate(id_, form, facts).outcome.tolist() for id_, form in forms])
 
     work(2)  # what is done once and kept
