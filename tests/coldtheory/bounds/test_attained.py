@@ -68,6 +68,12 @@ ATTAINED: dict[tuple[str, str], list[Callable[[], Run]]] = {
     ("lindley", "a_priori"): [_to_the_rim],
     ("forgetting", "proved"): [_forgotten],
     ("forgetting", "sharp"): [_forgotten],
+    ("adaptive_step", "proved"): [_one_task, lambda: _one_step(0.3)],
+    ("adaptive_step", "any_case"): [_one_task, lambda: _one_step(0.3)],
+    ("adaptive_step", "mean_queue"): [_one_task, lambda: _one_step(0.3)],
+    ("adaptive_step", "sharp"): [_one_task, lambda: _one_step(0.3), lambda: _one_step(0.8)],
+    ("adaptive_step", "total_step"): [lambda: simulate(np.zeros((4, 1)), V=2.0, eta="auto", delta=0.1)],
+    ("moving_gradient", "sharp"): [_one_task],
 }
 OPTIONS: dict[str, dict[str, object]] = {"forgetting": {"delta_prime": 0.5, "w_star": [[0.0], [1.0]]}}
 
