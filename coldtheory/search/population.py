@@ -98,7 +98,8 @@ def run_noisy(tasks: Tasks, candidates: Candidates, eta: Array, plan: Plan) -> C
     R, (B, T, d) = plan.noise_seeds, candidates.optima.shape
     again = np.tile(np.arange(B), R)
     given: dict[str, Any] = {field.name: getattr(candidates, field.name) for field in fields(candidates)}
-    many = Candidates(**{name: None if values is None else values[again] for name, values in given.items()})
+    tiled: dict[str, Any] = {name: None if values is None else values[again] for name, values in given.items()}
+    many = Candidates(**tiled)
     key = PerCandidate(
         V=many.V, eta=eta, delta=many.delta, steps=np.array([plan.steps]), reference=plan.reference,
         weights=plan.weights, solver=plan.solver, window=None, noise=1.0, noise_seed=0, ball=None,
