@@ -24,6 +24,7 @@ from . import (
     constraint,
     cor1,
     cor2,
+    creeping,
     forgetting,
     forgetting_uniform,
     gradient_noise,
@@ -35,6 +36,8 @@ from . import (
     lindley,
     memory_size,
     moving_v,
+    no_tradeoff,
+    pareto,
     thm1_gap,
     thm2_queue,
     thm3_gradient,
@@ -75,6 +78,9 @@ STATEMENTS: dict[str, Statement] = {
         moving_v.GRADIENT,
         gradient_noise.GRADIENT,
         gradient_noise.QUEUE,
+        creeping.STATEMENT,
+        pareto.STATEMENT,
+        no_tradeoff.STATEMENT,
     )
 }
 

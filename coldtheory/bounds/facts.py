@@ -64,6 +64,7 @@ class Facts:
     phi_before: Array  #: Phi_t(x_{t-1}), (..., T)
     phi_after: Array  #: Phi_t(x_t), (..., T)
     hat: Array  #: hatPhi_k(x_t), (..., T+1, T)
+    hat_above: Array  #: hatPhi_k(x_t) - inf hatPhi_k, the infimum over R^d or W, (..., T+1, T)
     hat_ref: Array  #: hatPhi_k(ref_{t,k}), (..., T, T)
     conflict: Array  #: sum_{k<t} beta_k max(0, -<grad Phi_t, grad hatPhi_k>(x_{t-1})), (..., T)
     curvature: Array  #: largest curvature of DPP_t, (..., T)

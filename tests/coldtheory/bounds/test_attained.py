@@ -57,9 +57,16 @@ def _two_clusters() -> Run:
 
 def _at_the_tolerance() -> Run:
     """The second task forgets the first by exactly delta."""
-    return simulate(
-        [[0.0], [1.0]], V=1.0, delta=0.5, solver="exact", reference="stored", controller="yu-neely"
-    )
+    return simulate([[0.0], [1.0]], V=1.0, delta=0.5, solver="exact", reference="stored", controller="yu-neely")
+
+
+def _creeping() -> Run:
+    """One coordinate more per task: every task forgets delta = 1/2 per task, and no queue fills."""
+    return simulate(np.tri(5, k=-1)[:, :4], V=1.0, delta=0.5, solver="exact")
+
+
+def _rising_stored() -> Run:
+    return follow(np.zeros((4, 1)), [[0.0], [0.0], [1.0], [2.0], [3.0]], V=1.0, delta=0.25, reference="stored")
 
 
 ATTAINED: dict[tuple[str, str], list[Callable[[], Run]]] = {
@@ -93,6 +100,12 @@ ATTAINED: dict[tuple[str, str], list[Callable[[], Run]]] = {
     ("leaky_queue", "cap"): [_forgotten],
     ("leaky_queue", "violation"): [_forgotten],
     ("yu_neely", "drift"): [_at_the_tolerance],
+    ("creeping", "proved"): [_creeping],
+    ("creeping", "average"): [_creeping],
+    ("creeping", "one_delta"): [_forgotten],
+    ("pareto", "proved"): [_pulled],
+    ("pareto", "frontier"): [_pulled],
+    ("no_tradeoff", "proved"): [_rising_stored],
 }
 OPTIONS: dict[str, dict[str, object]] = {"forgetting": {"delta_prime": 0.5, "w_star": [[0.0], [1.0]]}}
 
