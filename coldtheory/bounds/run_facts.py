@@ -251,7 +251,7 @@ class RunFacts(Facts):
     @cached_property
     def memory_rounding(self) -> Array:  # type: ignore[override]
         largest = 0.5 * self.L * np.square(self.mean_distance.max(axis=-1))
-        return loss_rounding(largest, self.L, np.sqrt(self._size), self.phi.d)
+        return loss_rounding(largest, self.L, np.sqrt(self.size), self.phi.d)
 
     @cached_property
     def mean_distance(self) -> Array:  # type: ignore[override]
