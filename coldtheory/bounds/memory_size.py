@@ -96,11 +96,11 @@ class _Draw:
 
 
 def _draw(given: Facts) -> _Draw:
-    """Everything over a W that is older than the memory; NaN where the memory was not drawn from samples."""
+    """Everything over a W that is older than the memory; 0, and no premise met, where there are no samples."""
     samples, shape = given.samples, (*given.lead, given.T)
     if samples is None:
-        unknown = np.full(shape, np.nan)
-        return _Draw(1, 1, *[unknown] * 5, *[unknown[..., 0]] * 2, np.zeros(given.lead))
+        nothing = np.zeros(shape)
+        return _Draw(1, 1, *[nothing] * 5, *[nothing[..., 0]] * 3)
     facts = given.before_sampling()
     past = np.where(np.arange(1, given.T + 1) < given.T, 1.0, 0.0)
 
