@@ -298,8 +298,8 @@ def test_a_search_breaks_the_mutant(mutant: tuple[str, str, str, str], monkeypat
 
 
 def noisy(**changes: object):
-    """One stream of a far start, 400 times: most of the gradient later on is what the noise has stirred up."""
-    settings = {"V": 1.0, "eta": 0.5, "delta": 0.1, "steps": 1, "noise": 1.0, "w0": [0.0, 0.0]} | changes
+    """A stream that starts and stays at its optimum, 400 times: all of the gradient is what the noise has stirred up."""
+    settings = {"V": 1.0, "eta": 0.3, "delta": 1e-3, "steps": 1, "noise": 0.3, "w0": [0.0, 0.0]} | changes
     return simulate(np.zeros((400, 30, 2)), **settings)
 
 
@@ -359,8 +359,8 @@ def test_means_need_enough_runs_and_premises_in_all_of_them() -> None:
     alone = simulate(np.zeros((5, 1)), V=1.0, eta=0.5, delta=0.1, steps=1, noise=1.0)
     assert str(evaluate("noise_gradient", "proved", alone).outcome) == "not applicable"
     optima = np.zeros((40, 6, 1))
-    optima[0, 2] = 1e3  # one stream fills its queues beyond 1/eta
-    wide = simulate(optima, V=1.0, eta=0.5, delta=0.1, steps=1, noise=1.0)
+    optima[0, 2] = 30.0  # one stream fills its queues beyond 1/eta
+    wide = simulate(optima, V=1.0, eta=0.3, delta=1e-3, steps=1, noise=0.3)
     bound = evaluate("noise_gradient", "proved", wide)
     assert (facts_of(wide).eta_alpha_max > 1).sum() == 1
     assert not bound.assumptions["eta <= 1/alpha_t"].any()
