@@ -10,6 +10,7 @@ from .. import __version__
 from ..ground.command_line import program, run_program
 
 _SWEEPS = (
+    "sweep",
     "sweep-V",
     "sweep-delta",
     "sweep-eta",

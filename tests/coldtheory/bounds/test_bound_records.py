@@ -153,7 +153,9 @@ def test_a_missed_premise_makes_a_statement_not_applicable(premise: str) -> None
 
 def test_every_premise_of_every_form_is_tested_above() -> None:
     asked = {
-        name for id_, form in FORMS for name in evaluate(id_, form, _fitting(id_, form), **_options(id_, form)).assumptions
+        name
+        for id_, form in FORMS
+        for name in evaluate(id_, form, _fitting(id_, form), **_options(id_, form)).assumptions
     }
     assert asked == set(MISSED)
 
