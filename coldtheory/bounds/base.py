@@ -19,7 +19,8 @@ from ..tolerance import within
 if TYPE_CHECKING:
     from .facts import Facts
 
-Kind = Literal["tight", "valid", "false as printed"]
+#: "conjectured": a statement of someone else's, of which nobody has said that it is proved
+Kind = Literal["tight", "valid", "false as printed", "conjectured"]
 
 quiet = partial(np.errstate, over="ignore", invalid="ignore")  # a diverged run is "not applicable", not news
 

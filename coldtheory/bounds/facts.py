@@ -216,6 +216,7 @@ class Facts:
             "exact gradients": lambda: not self.noisy,
             "convex losses": lambda: self.convex,
             "Case 1": lambda: self.reference == "previous",
+            "Case 2": lambda: self.reference == "best",
             "Case 3": lambda: self.reference == "stored",
             "plain queue": lambda: self.controller == "queue",
             "V is constant": lambda: (self.V_t == self.V_t[..., :1]).all(axis=-1),

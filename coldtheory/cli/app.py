@@ -21,7 +21,7 @@ _SWEEPS = (
 )
 _MODULES = {
     **dict.fromkeys(_SWEEPS, "sweeps"), "simulate": "single", "check": "check", "figures": "figures", "plot": "figures",
-    "search": "search", "replay": "replay", "certify": "certify", "report": "report", "serve": "report",
+    "search": "search", "challenge": "challenge", "replay": "replay", "certify": "certify", "report": "report", "serve": "report",
     "results": "results",
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""`coldtheory check`: every claim of the paper, its verdict, and how far it is from flipping."""
+"""`coldtheory check`: every claim of the paper, its verdict, and how far it is from flipping; or one statement."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ..ground.errors import ColdError
 from ..ground.terminal import Bar
 from ..report.outcomes import FAILED, Outcomes, Row, as_json, place, read_outcomes, run_checks, store_outcomes
 from . import options as o
+from .challenge import CANDIDATES, check_statement
 
 _COLOURS = {
     "holds": "green",
@@ -38,6 +39,13 @@ def add_to(app: typer.Typer) -> None:
 
 
 def check(
+    statement: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE.py|STATEMENT]",
+            help="Try every form of this statement on many runs, instead of checking claims; a Python file is run.",
+        ),
+    ] = None,
     only: Annotated[
         str | None, typer.Option("--only", help="An id (with its readings), a label of the paper, or how ids begin.")
     ] = None,
@@ -55,12 +63,28 @@ def check(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print a page of Markdown, as in docs/claims.md.")
     ] = False,
+    candidates: Annotated[
+        int | None, typer.Option("--candidates", help=f"Of a statement: runs per form (default: {CANDIDATES}).")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Of a statement: which runs (default: 0).")] = None,
     as_json_: JsonOption = False,
 ) -> None:
     """Check every claim of the paper; exit 1 if one changes from its recorded verdict.
 
-    Example: [bold]coldtheory check --only thm3[/] and [bold]coldtheory check --explain thm3[/]
+    With a statement of your own, try all of its forms: exit 1 if one is violated and does not say that it is false.
+
+    Example: [bold]coldtheory check --only thm3[/], [bold]coldtheory check --explain thm3[/] and
+    [bold]coldtheory check mine.py[/]
     """
+    if statement is not None:
+        if only is not None or explain is not None or runs is not None or out is not None or stale or markdown:
+            raise ColdError(
+                f"{statement}: a statement takes --candidates, --seed and --json; other options are for claims"
+            )
+        check_statement(statement, candidates or CANDIDATES, seed or 0, as_json_)
+        return
+    if candidates is not None or seed is not None:
+        raise ColdError("--candidates and --seed are for a statement: coldtheory check FILE.py")
     if explain is not None:
         found = find_claims(explain)
         _explain([c for c in found if c.id == explain] or found, as_json_)

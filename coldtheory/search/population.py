@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._batch import MEASURED, _first_state, _world, step
-from ..bounds import Bound, evaluate
+from ..bounds import Bound, Statement, evaluate
 from ..quadratics import Array
 from ..settings import Settings
 from ..simulation import Run
@@ -113,7 +113,9 @@ def _diverged(w: Array, optima: Array, eta: Array, alpha: Array, plan: Plan) -> 
         return np.asarray(expands & ~(np.abs(w).max(axis=(-2, -1)) <= _FAR * radius[:, None]))
 
 
-def assess(statement: str, form: str, candidates: Candidates, plan: Plan, waived: Collection[str] = ()) -> Array:
+def assess(
+    statement: str | Statement, form: str, candidates: Candidates, plan: Plan, waived: Collection[str] = ()
+) -> Array:
     """A score for every candidate, (B,): see `scores`."""
     tasks = tasks_of(candidates)
     run = run_candidates(tasks, candidates, step_sizes(tasks, candidates, plan), plan)
