@@ -12,16 +12,16 @@ of runs and returns a `bound`: the left side, the right side or its terms by nam
     def printed(facts):
         return bound(facts, facts.avg_Qbar, facts.l * facts.r**2 / 2, premises=["Case 1", "models in W"])
 
-Forms may have any names; `printed`, `corrected` and `proved` are looked at first. `coldtheory check FILE.py` tries every
-form on many small runs, `challenge` does its best to break one, `search` looks for its tightest run, `plot bounds
+Forms may have any names; `printed`, `corrected` and `proved` are looked at first. `coldtheory check FILE.py` tries all
+forms on many small runs, `challenge` does its best to break one, `search` looks for its tightest run, `plot bounds
 FILE.py` draws it. `Facts` lists what is known of a run, `Facts.premise` the premises.
 
 Many runs are evaluated at once. Arrays begin with one or more axes of runs (`facts.lead`), so that sums and maxima over
 tasks need `axis=-1`, and a number per run becomes one per task by `[..., None]`.
 
-The search looks at the references, weights and solvers that the premises leave open. `@form(T=(2, 8), memory=True)` sets
-fields of `coldtheory.search.Plan`, which say where it looks. Two optional names of the file: `LATEX`, the formula, which
-the report shows, and `FAMILY`, fields of the plan for all forms.
+References, weights, solvers and dimensions that the premises leave open are all tried. `@form(T=(2, 8), memory=True)`
+sets fields of `coldtheory.search.Plan`, which say where to look. Two names of the file are optional: `FAMILY`, fields
+of the plan for all forms, and `LATEX`, the formula for the report.
 
 A package brings its statements by entry points, each a module like this file, with the statement's name before it:
 
@@ -62,6 +62,7 @@ GROUP = "coldtheory.statements"
 LABEL = "own:"  #: begins the label of a statement that is not part of this package
 
 _MARK = "_coldtheory_family"
+_LONGEST = 500  # signs of a message
 _MOST_AXES = 2  # after those of the runs: tasks t, or pairs t, k
 _SAME = 1e-6  # share of its scale by which a side may differ when a run is evaluated alone: rounding is far less
 #: Where a search looks unless the premises or the author say otherwise.
@@ -150,7 +151,7 @@ def bound(
     if magnitude is None:
         losses = np.maximum(facts.phi_before, facts.phi_after).max(axis=-1)
         size = np.maximum(facts.hat_scale, losses + facts.phi_rounding / RTOL)
-        magnitude = size.reshape(*facts.lead, *(1,) * trailing)
+        magnitude = np.reshape(size, (*facts.lead, *(1,) * trailing))
     return make(
         ("", ""),
         "",
@@ -233,7 +234,7 @@ class _Told:
     """Turns whatever goes wrong within a file into one line with the file's name and the line's number."""
 
     def __init__(self, path: Path, form: str = "", line: int | None = None) -> None:
-        self.path, self.form, self.line = path, f" ({form})" if form else "", line
+        self.path, self.form, self.line = path, form, line
 
     def __enter__(self) -> None: ...
 
@@ -251,8 +252,12 @@ class _Told:
             return
         words = error.msg if isinstance(error, SyntaxError) else str(error)
         what = words if isinstance(error, ColdError) else f"{type(error).__name__}: {words}"
-        at = "" if line is None else f":{line}"
-        raise ColdError(" ".join(f"{self.path}{at}{self.form}: {what}".split())[:500]) from None
+        raise _at(self.path, line, self.form, what) from None
+
+
+def _at(path: Path, line: int | None, form: str, what: str) -> ColdError:
+    place = f"{path}" + (f":{line}" if line else "") + (f" ({form})" if form else "")
+    return ColdError(" ".join(f"{place}: {what}".split())[:_LONGEST])
 
 
 def _statement(module: ModuleType, id_: str, path: Path) -> Statement:
@@ -268,7 +273,7 @@ def _statement(module: ModuleType, id_: str, path: Path) -> Statement:
     forms = {name: _guarded(function, id_, name, path) for name, function in marked.items()}
     families, terms = {}, {}
     for name, tried in forms.items():
-        once = _tried(tried, name, path, marked[name])
+        once = _tried(tried, name, path, _first_line(marked[name]))
         by_premise = {key: value for premise in once.assumptions for key, value in _BY_PREMISE.get(premise, {}).items()}
         families[name] = {**_FAMILY, **by_premise, **general, **getattr(marked[name], _MARK)}
         terms.update(dict.fromkeys(once.terms, ""))
@@ -302,22 +307,19 @@ def _first_line(function: Callable[..., Any]) -> int | None:
     return None if code is None else code.co_firstlineno
 
 
-def _tried(function: Callable[..., Bound], name: str, path: Path, author: Callable[..., Any]) -> Bound:
+def _tried(function: Callable[..., Bound], name: str, path: Path, line: int | None) -> Bound:
     """The form on six runs at once; a `ColdError` unless each run alone gives the same."""
     together = function(RunFacts(_trial()))
-    with _Told(path, name, _first_line(author)):
-        for i, j in ((0, 0), (2, 1)):
-            alone = function(RunFacts(_trial(i, j)))
-            if set(alone.terms) != set(together.terms):
-                raise ColdError("it has other terms for a run alone than for many at once")
-            for what, ours, theirs in (("left", together.lhs, alone.lhs), ("right", together.rhs, alone.rhs)):
-                room = _SAME * np.maximum(np.abs(theirs), alone.scale)
-                same = np.abs(ours[i, j] - theirs) <= room
-                if not np.all(same | (ours[i, j] == theirs) | (np.isnan(ours[i, j]) & np.isnan(theirs))):
-                    raise ColdError(
-                        f"the {what} side of a run alone is not what it is among other runs; "
-                        "sums and maxima over tasks need axis=-1"
-                    )
+    for i, j in ((0, 0), (2, 1)):
+        alone = function(RunFacts(_trial(i, j)))
+        if set(alone.terms) != set(together.terms):
+            raise _at(path, line, name, "it has other terms for a run alone than for many at once")
+        for what, ours, theirs in (("left", together.lhs[i, j], alone.lhs), ("right", together.rhs[i, j], alone.rhs)):
+            with np.errstate(all="ignore"):
+                close = np.abs(ours - theirs) <= _SAME * alone.scale
+            if not np.all(close | (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))):
+                raise _at(path, line, name, f"the {what} side of a run alone is not what it is among other runs; "
+                          "sums and maxima over tasks need axis=-1")  # fmt: skip
     return together
 
 

@@ -76,12 +76,11 @@ def check(
     Example: [bold]coldtheory check --only thm3[/], [bold]coldtheory check --explain thm3[/] and
     [bold]coldtheory check mine.py[/]
     """
+    of_claims = (only, explain, runs, out, stale or None, markdown or None)
     if statement is not None:
-        if only is not None or explain is not None or runs is not None or out is not None or stale or markdown:
-            raise ColdError(
-                f"{statement}: a statement takes --candidates, --seed and --json; other options are for claims"
-            )
-        check_statement(statement, candidates or CANDIDATES, seed or 0, as_json_)
+        if any(given is not None for given in of_claims):
+            raise ColdError("a statement takes --candidates, --seed and --json; the other options are for claims")
+        check_statement(statement, CANDIDATES if candidates is None else candidates, seed or 0, as_json_)
         return
     if candidates is not None or seed is not None:
         raise ColdError("--candidates and --seed are for a statement: coldtheory check FILE.py")
@@ -101,8 +100,6 @@ def check(
             store_outcomes(outcomes, place(out))
     if as_json_:
         typer.echo(json.dumps([as_json(row) for row in rows]))
-    elif stale and not rows:
-        typer.echo("no stored verdict is stale")
     elif markdown:
         typer.echo(table_of(rows), nl=False)
     else:
@@ -131,6 +128,9 @@ def _find_stale_again(path: Path, runs: Path | None) -> tuple[Row, ...]:
 
 
 def _print(rows: Sequence[Row]) -> None:
+    if not rows:
+        typer.echo("no stored verdict is stale")
+        return
     console = Console()
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     table.add_column("claim", no_wrap=True)

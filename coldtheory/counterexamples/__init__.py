@@ -1,10 +1,11 @@
 """Small instances on which a statement fails as printed: stored, human readable, replayed in well under a second.
 
-A file holds `statement` (a name, or that of a Python file, which is never run for being named here), `form`, the `tasks` (optima, and Hessians or memory where they differ from the default) with
+A file holds `statement`, `form`, the `tasks` (optima, and Hessians or memory where they differ from the default) with
 either the `settings` of `simulate` or prescribed `models` and the settings of `follow`, or in place of tasks and
 settings a `construction` by name with its parameters, such as `flips`; further a `ball` where the statement's set W
 is not the smallest one, the `options` of `evaluate`, premises that it `waives`, both sides as `expected`, and the
-form that `holds` instead.
+form that `holds` instead. A statement is known by its name. Of a statement in a Python file the name ends in .py; the
+file is not run for being named here, and whoever reads the instance has to name it again.
 
 >>> bound = replay(load_counterexample("lemma1_main_text"))
 >>> bool(bound.violated), round(float(bound.worst().lhs), 4), round(float(bound.worst().rhs), 4)
@@ -142,7 +143,8 @@ def load_counterexample(name: str | Path, statement: Statement | None = None) ->
         raise ColdError(f"{path} is no counterexample file: its settings lack V or delta")
     given = {key: getattr(told, key) for key in ("form", "note", "holds", "exact", "models", "options")}
     return Counterexample(
-        name=path.stem, statement=_whose(path, told.statement, statement), tasks=tasks, settings=settings, expected=asdict(told.expected), waives=tuple(told.waives),
+        name=path.stem, statement=_whose(path, told.statement, statement), tasks=tasks, settings=settings,
+        expected=asdict(told.expected), waives=tuple(told.waives),
         ball=None if told.ball is None else Ball(told.ball.center, told.ball.radius), **given,
     )  # fmt: skip
 

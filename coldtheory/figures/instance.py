@@ -44,8 +44,9 @@ def _title(run: Run, title: str) -> str:
     settings = run.settings
     eta = "" if settings.solver == "exact" else rf", $\eta$ = {float(run.eta[0]):.4g}, J = {int(settings.steps)}"
     how = "minimiser" if settings.solver == "exact" else "gradient steps"
+    words = textwrap.fill(title, _WIDTH).replace("$", r"\$")
     return (
-        f"{textwrap.fill(title, _WIDTH).replace('$', chr(92) + '$')}\n{s.METHOD_NAME[settings.reference]}, {settings.weights} weights, {how}: "
+        f"{words}\n{s.METHOD_NAME[settings.reference]}, {settings.weights} weights, {how}: "
         rf"V = {float(run.V):.4g}, $\delta$ = {float(run.delta):.4g}{eta}"
     )
 

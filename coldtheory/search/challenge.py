@@ -2,11 +2,11 @@
 
     random    points drawn evenly from the cube of each plan
     extreme   points on its faces and corners: repeated tasks, V and delta at their ends, eta at its limit
-    climbing  `search` in the plans that came closest
+    climbing  `search` where these came closest: in a few plans, each with one number of tasks
 
-A budget is a number of runs. A quarter of it is for the first kind, a quarter for the second, and half for the third. The
-challenge ends with the first kind that breaks the form. What broke it is made as small as it can be, and is evaluated
-alone and by the public way before it is told.
+A budget is a number of runs. A quarter of it is for the first kind, a quarter for the second, and half for the third.
+The challenge ends with the first kind that breaks the form. What broke it is made as small as it can be, and is
+evaluated alone and by the public way before it is told.
 
 Streams far from the origin are not tried: the method moves along when all optima do, so they would only show rounding.
 """
@@ -14,7 +14,7 @@ Streams far from the origin are not tried: the method moves along when all optim
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -36,7 +36,7 @@ CANDIDATES = 100_000
 
 _SHARE = {"random": 0.25, "extreme": 0.25, "climbing": 0.5}
 _AT_ONCE = 400  # runs
-_CLIMBED = 4  # plans, those that came closest
+_CLIMBED = 4  # places, those that came closest
 _KEPT = 0.5  # of a violation's margin survives that the instance is made smaller
 
 
@@ -120,8 +120,11 @@ def challenge(
     return work.outcome()
 
 
+_Place = tuple[Plan, int]  # a plan with one number of tasks
+
+
 class _Work:
-    """One call of `challenge`: the budget, the closest run so far, and how close each plan came."""
+    """One call of `challenge`: the budget, the closest run so far, and how close each place came."""
 
     def __init__(
         self,
@@ -135,7 +138,8 @@ class _Work:
         self.statement, self.form, self.plans = statement, form, plans
         self.seed, self.budget, self.tell = seed, budget, tell
         self.best: tuple[Confirmed, Plan, Attempt] | None = None
-        self.closest = {plan: -np.inf for plan in plans}
+        every = [(plan, T) for plan in plans for T in range(plan.T[0], plan.T[1] + 1)]
+        self.closest: dict[_Place, float] = dict.fromkeys(every, -np.inf)
         self.tallies: list[Tally] = []
 
     @property
@@ -149,23 +153,22 @@ class _Work:
     def attempt(self, kind: Attempt, budget: int) -> None:
         tried = applicable = 0
         top = -np.inf
-        for number, met, plan, found in (self._climb if kind == "climbing" else self._sample)(kind, budget):
+        for number, met, place, found in (self._climb if kind == "climbing" else self._sample)(kind, budget):
             tried, applicable = tried + number, applicable + met
             self.tell(min(self.done + tried, self.budget), self.budget)
             if found is not None and found.score > REFUSED:
                 top = max(top, found.score)
-                self.closest[plan] = max(self.closest[plan], found.score)
+                self.closest[place] = max(self.closest[place], found.score)
                 if self.best is None or found.score > self.best[0].score:
-                    self.best = (found, plan, kind)
+                    self.best = (found, place[0], kind)
             if self.broken:
                 break
         self.tallies.append(Tally(kind, tried, applicable, top if top > REFUSED else None))
 
-    def _sample(self, kind: Attempt, budget: int) -> Iterator[tuple[int, int, Plan, Confirmed | None]]:
-        """Random or extreme runs, plan by plan and T by T, each with numbers of its own."""
-        places = [(plan, T) for plan in self.plans for T in range(plan.T[0], plan.T[1] + 1)]
-        for at, (plan, T) in enumerate(places):
-            count = _part(budget, at, len(places))
+    def _sample(self, kind: Attempt, budget: int) -> Iterator[tuple[int, int, _Place, Confirmed | None]]:
+        """Random or extreme runs, place by place, each with random numbers of its own."""
+        for at, (plan, T) in enumerate(self.closest):
+            count = _part(budget, at, len(self.closest))
             rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(ATTEMPTS.index(kind), at)))
             space = Space(plan, T)
             best, point, met = -np.inf, np.zeros(space.size), 0
@@ -179,21 +182,22 @@ class _Work:
             found = None
             if best > REFUSED:
                 found = confirm(plain_of(space.decode(point[None]), plan, 0), self.statement, self.form)
-            yield count, met, plan, found
+            yield count, met, (plan, T), found
 
-    def _climb(self, _kind: Attempt, budget: int) -> Iterator[tuple[int, int, Plan, Confirmed | None]]:
-        """`search` in the plans that came closest, the same budget in each."""
-        chosen = sorted(self.plans, key=lambda plan: -self.closest[plan])[:_CLIMBED]
-        for at, plan in enumerate(chosen):
+    def _climb(self, _kind: Attempt, budget: int) -> Iterator[tuple[int, int, _Place, Confirmed | None]]:
+        """`search` in the places that came closest, the same budget in each."""
+        chosen = sorted(self.closest, key=lambda place: -self.closest[place])[:_CLIMBED]
+        for at, (plan, T) in enumerate(chosen):
             count = _part(budget, at, len(chosen))
             if count == 0:
                 continue
+            here = replace(plan, T=(T, T))
             try:
-                found = search(self.statement, self.form, plan, candidates=count, seed=self.seed, until_broken=True)
+                found = search(self.statement, self.form, here, candidates=count, seed=self.seed, until_broken=True)
             except NothingMet:
-                yield count, 0, plan, None
+                yield count, 0, (plan, T), None
             else:
-                yield found.evaluations, found.applicable, plan, found.best
+                yield found.evaluations, found.applicable, (plan, T), found.best
 
     def outcome(self) -> Challenge:
         found = None
