@@ -66,7 +66,7 @@ def find_statement(given: str | Statement) -> Statement:
     """A statement by its name: of this package, or of another one that is installed. No file is run.
 
     >>> find_statement("thm3").title
-    'Theorem 3: gradient, J steps'
+    'Theorem 3: average squared gradient, gradient descent'
     """
     if isinstance(given, Statement):
         return given

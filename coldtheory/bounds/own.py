@@ -138,6 +138,8 @@ def bound(
     """
     kind_of("facts", facts, Facts, "pass on what the function was given")
     left = numbers("the left side", lhs, finite=False, copy=False)
+    if 0 < left.ndim < len(facts.lead) and left.shape == facts.lead[-left.ndim :]:  # V, say, is alike for all streams
+        left = np.broadcast_to(left, facts.lead)
     trailing = left.ndim - len(facts.lead)
     if left.shape[: len(facts.lead)] != facts.lead or not 0 <= trailing <= _MOST_AXES:
         raise ColdError(
@@ -212,9 +214,9 @@ def load_statement(path: str | Path) -> Statement:
     return _statement(module, path.name, path)
 
 
-def source_digest(path: Path) -> str:
-    """Which content of a file a table was made with."""
-    return hashlib.sha256(read_bytes(path)).hexdigest()[:16]
+def source_digest(word: str) -> str:
+    """Of the content of FILE.py, so that what was made with another content is noticed; "" of a name."""
+    return hashlib.sha256(read_bytes(Path(word).expanduser())).hexdigest()[:16] if word.endswith(".py") else ""
 
 
 def plugged_statements(taken: Iterable[str] = ()) -> dict[str, Statement]:
@@ -277,7 +279,7 @@ def _statement(module: ModuleType, id_: str, path: Path) -> Statement:
         by_premise = {key: value for premise in once.assumptions for key, value in _BY_PREMISE.get(premise, {}).items()}
         families[name] = {**_FAMILY, **by_premise, **general, **getattr(marked[name], _MARK)}
         terms.update(dict.fromkeys(once.terms, ""))
-    explain = Explanation("", "", " ".join(words.split()), "", "", terms)
+    explain = Explanation("", "", words, "", "", terms)
     return Statement(id_, " ".join(title.split()), f"{LABEL}{id_}", forms, latex, explain, family_of_form=families)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import Any, Literal, get_args
 
 from ..bounds import Statement, find_statement
 from ..bounds.own import LABEL
-from ..ground.checks import choice, number, whole
+from ..ground.checks import choice, number, shown, whole
 from ..ground.errors import ColdError
 from ..settings import Reference, Solver, Weights
 
@@ -122,10 +124,24 @@ def plan_for(statement: str | Statement, form: str, **chosen: Any) -> Plan:
     check_form(statement, form)
     told = find_statement(statement)
     family = {**_family(told, form), **_FORMS.get((told.id, form), {})}
-    for name in family:
-        choice(f"field of a plan for {told.id} ({form})", name, [field.name for field in fields(Plan)])
-    plan = replace(_PLANS.get(told.id, Plan()), **family)
-    return replace(plan, **{name: value for name, value in chosen.items() if value is not None}).checked()
+    try:
+        plan = _filled(_PLANS.get(told.id, Plan()), family)
+    except ColdError as error:
+        line = getattr(inspect.unwrap(told.forms[form]), "__code__", None)
+        at = "" if line is None else f":{line.co_firstlineno}"
+        raise ColdError(f"{told.id}{at} ({form}), where to look: {error}") from None
+    return _filled(plan, {name: value for name, value in chosen.items() if value is not None})
+
+
+def _filled(plan: Plan, entries: Mapping[str, Any]) -> Plan:
+    """A plan with these entries, checked; one number of tasks may stand for a range."""
+    for name in entries:
+        choice("field of a plan", name, [field.name for field in fields(Plan)])
+    T = entries.get("T", plan.T)
+    span = (T, T) if isinstance(T, int) else T
+    if not (isinstance(span, tuple | list) and len(span) == 2):
+        raise ColdError(f"T is a number of tasks or a pair such as (2, 8), got {shown(T)}")
+    return replace(plan, **{**entries, "T": tuple(span)}).checked()
 
 
 def plans_for(statement: str | Statement, form: str, **chosen: Any) -> list[Plan]:
