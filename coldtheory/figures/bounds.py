@@ -166,6 +166,8 @@ def draw_statement(tables: Mapping[str, Table]) -> Figure:
             )
         axes[0, column].set_title(s.REGIME_NAME[regime])
         axes[1, column].set_xlabel("V")
+    V = table["V"]
+    axes[0, 0].set_xlim(0.8 * V.min(), 1.25 * V.max())  # of all: panels may be empty
     axes[0, 0].set_ylabel("both sides")
     axes[1, 0].set_ylabel("bound / measured")
     s.letter(list(axes.flat))

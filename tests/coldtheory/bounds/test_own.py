@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.metadata import EntryPoint
+
 import numpy as np
 import pytest
 
 from coldtheory import make_tasks, simulate
-from coldtheory.bounds import bound, evaluate, facts_of, find_statement, form, load_statement, named_statement
-from coldtheory.bounds.facts import Facts
+from coldtheory.bounds import (
+    STATEMENTS,
+    bound,
+    evaluate,
+    facts_of,
+    find_statement,
+    form,
+    load_statement,
+    named_statement,
+    own,
+)
 from coldtheory.ground.errors import ColdError
 from coldtheory.search import plan_for
 from coldtheory.search.plans import plans_for
@@ -236,9 +248,46 @@ def test_form_and_bound_work_without_a_file(run):
 
 
 def test_every_premise_of_the_map_is_one(run):
-    from coldtheory.bounds.own import _BY_PREMISE  # noqa: PLC0415
-
     facts = facts_of(run)
-    assert isinstance(facts, Facts)
-    for name in _BY_PREMISE:
+    for name in own._BY_PREMISE:
         assert facts.premise(name).shape == facts.lead
+
+
+# --- packages -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def installed(write, monkeypatch):
+    """A package whose entry points are these."""
+    monkeypatch.syspath_prepend(write(RETURN.format("bound(facts, facts.avg_Qbar, 1.0)")).parent)
+
+    def plugged(*entries):
+        points = [EntryPoint(name, value, own.GROUP) for name, value in entries]
+        monkeypatch.setattr(own, "entry_points", lambda group: points)
+
+    yield plugged
+    sys.modules.pop("mine", None)
+
+
+def test_a_package_brings_a_statement_by_its_module(installed, run):
+    installed(("small_queues", "mine"))
+    assert find_statement("small_queues").id == "small_queues"
+    assert evaluate("small_queues", "printed", run).label == "own:small_queues"
+    with pytest.raises(ColdError, match="did you mean small_queues"):
+        find_statement("small_queue")
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        ([("thm3", "mine")], "two statements are called thm3"),
+        ([("one", "mine"), ("one", "mine")], "two statements are called one"),
+        ([("one", "mine:printed")], "must name a module"),
+        ([("one", "nowhere_to_be_found")], "cannot be loaded: ModuleNotFoundError"),
+    ],
+)
+def test_a_package_that_brings_something_else(installed, entries, words):
+    installed(*entries)
+    with pytest.raises(ColdError, match=words):
+        find_statement("one_more")
+    assert find_statement("thm3") is STATEMENTS["thm3"]  # ours need no package
