@@ -151,40 +151,41 @@ def draw_statement(tables: Mapping[str, Table]) -> Figure:
     """Top: both sides of each form. Bottom: right side over left side; 1 is equality, below it the form is violated."""
     (table,) = tables.values()
     forms, regimes = table.values("form"), table.values("regime")
+    colors = {form: s.PALETTE[number % len(s.PALETTE)] for number, form in enumerate(forms)}
     figure, axes = s.panels(len(regimes), 2, height=4.2, sharex=True)
     for column, regime in enumerate(regimes):
-        for number, form in enumerate(forms):
-            color = s.PALETTE[number % len(s.PALETTE)]
-            for row, part, line in ((0, "bound", "-"), (0, "measured", ":"), (1, "ratio", "-")):
+        for form, color in colors.items():
+            for row, part, line in ((0, "bound", "-"), (1, "ratio", "-"), (0, "measured", ":")):
                 one = table.where(regime=regime, form=form, part=part)
-                axes[row, column].plot(one["V"], one["mean"], color=color, linestyle=line)
+                paint = "black" if part == "measured" else color
+                axes[row, column].plot(one["V"], one["mean"], color=paint, linestyle=line)
                 axes[row, column].fill_between(one["V"], one["low"], one["high"], color=color, alpha=0.15, linewidth=0)
         axes[1, column].axhline(1.0, color="black", linewidth=0.7)
-        for row, parts in enumerate((("bound", "measured"), ("ratio",))):
-            _scaled(
-                axes[row, column], np.concatenate([table.where(regime=regime, part=part)["mean"] for part in parts])
-            )
+        here = table.where(regime=regime)
+        _scaled(axes[0, column], np.concatenate([here.where(part=part)["mean"] for part in ("bound", "measured")]))
+        if not np.isfinite(here.where(part="ratio")["mean"]).any():
+            words = "not applicable,\nor nothing to measure"
+            axes[1, column].text(0.5, 0.5, words, transform=axes[1, column].transAxes, ha="center", color=s.GREY)
+        axes[1, column].sharey(axes[1, 0])
         axes[0, column].set_title(s.REGIME_NAME[regime])
         axes[1, column].set_xlabel("V")
+    _scaled(axes[1, 0], table.where(part="ratio")["mean"])
     V = table["V"]
+    axes[0, 0].set_xscale("log")
     axes[0, 0].set_xlim(0.8 * V.min(), 1.25 * V.max())  # of all: panels may be empty
     axes[0, 0].set_ylabel("both sides")
     axes[1, 0].set_ylabel("bound / measured")
     s.letter(list(axes.flat))
-    names = [Line2D([], [], color=s.PALETTE[i % len(s.PALETTE)], label=form) for i, form in enumerate(forms)]
-    sides = [Line2D([], [], color=s.GREY, label="bound"), Line2D([], [], color=s.GREY, linestyle=":", label="measured")]
-    figure.legend(handles=[*names, *sides], loc="outside lower center", ncols=min(len(names) + 2, 6))
+    names = [Line2D([], [], color=color, label=form) for form, color in colors.items()]
+    measured = Line2D([], [], color="black", linestyle=":", label="measured")
+    figure.legend(handles=[*names, measured], loc="outside lower center", ncols=min(len(names) + 1, 6))
     return s.finish(figure)
 
 
 def _scaled(ax: Axes, values: np.ndarray) -> None:
-    """A logarithmic axis where values are positive and differ by a factor; a word where there are none."""
-    ax.set_xscale("log")
-    known = values[np.isfinite(values)]
-    if len(known) == 0:
-        ax.text(0.5, 0.5, "not applicable,\nor nothing to measure", transform=ax.transAxes, ha="center", va="center",
-                color=s.GREY)  # fmt: skip
-    elif known.min() > 0 and known.max() > _FACTOR * known.min():
+    """A logarithmic axis where no value is negative and the positive ones differ by a factor."""
+    known = values[np.isfinite(values) & (values != 0)]
+    if len(known) and known.min() > 0 and known.max() > _FACTOR * known.min():
         ax.set_yscale("log")
     else:
         ax.ticklabel_format(axis="y", useOffset=False)
