@@ -23,7 +23,8 @@ import pytest
 from coldtheory import ColdError
 from coldtheory.rows import CONFIG_KEYS, MEASURED_KEYS
 from coldtheory.sources import Source
-from coldtheory.store import RowFile, StoredRows, _Types, read_rows, remove_rows, row_files
+from coldtheory.store import RowFile, StoredRows, read_rows, remove_rows, row_files
+from coldtheory.store.schema import RowTypes
 from coldtheory.sweep import grid, run_cells
 
 SOURCE = Source("low", {"T": 5, "d": 2})
@@ -83,7 +84,7 @@ def test_rows_come_back_as_they_were_and_by_their_keys(path, row):
 
 def test_the_types_that_are_asked_for_are_those_of_known_keys():
     """Keys that came later may be absent in older rows, so they are not asked for."""
-    asked = {field.name for field in msgspec.structs.fields(_Types)}
+    asked = {field.name for field in msgspec.structs.fields(RowTypes)}
     assert asked <= {*CONFIG_KEYS, *MEASURED_KEYS, "schema"}
     assert {"key", "seed", "V", "diverged", "avg_grad_sq_before"} <= asked
 
@@ -194,7 +195,7 @@ def test_a_hundred_writers_in_parallel_store_all_rows(begun, path, row):
 
 
 def test_a_writer_that_waits_too_long_says_for_what(path, row, monkeypatch):
-    monkeypatch.setattr("coldtheory.store._PATIENCE", 0.01)
+    monkeypatch.setattr("coldtheory.store.database._PATIENCE", 0.01)
     waiting = pytest.raises(ColdError, match=r"another program is writing .*; wait for it")
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -222,7 +223,7 @@ def test_a_writer_killed_in_the_middle_of_a_save_leaves_the_last_complete_state(
     before = keys_in(path)
     killed = _program(
         """
-        s._CACHE = 1
+        s.database._CACHE = 1
         def rows():
             for n in range(20_000):
                 if n == 15_000: os.kill(os.getpid(), signal.SIGKILL)
