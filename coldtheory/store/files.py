@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..ground.errors import ColdError
+from ..ground.files import make_folder
 from ..ground.provenance import provenance
 from . import database, old_format
 from .schema import ROW_SCHEMA, Row, damaged, key_of, read_object, read_origin, read_row
@@ -169,7 +170,7 @@ class RowFile(StoredRows):
 
     def __enter__(self) -> Self:
         with database.problems("write", self.path):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path.parent)
         if not os.access(self.path.parent, os.W_OK | os.X_OK):  # known before any work is done
             raise ColdError(f"cannot write to {self.path.parent}: permission denied; choose another folder with --out")
         super().__enter__()
@@ -212,6 +213,7 @@ class RowFile(StoredRows):
         db = database.opened(self.path, "rwc")
         try:
             db.execute("PRAGMA journal_mode = DELETE")  # whatever the file was told before
+            db.execute("PRAGMA synchronous = EXTRA")  # what was saved survives a loss of power, too
             with database.transaction(db):
                 if not database.has_tables(db, self.path):
                     database.make_tables(db)
