@@ -139,10 +139,8 @@ def outcome_of(program: str, words: list[str]) -> str:
 
 
 def _refusal(done: Result, call: str) -> str:
-    """Exit code 2 comes with one line that begins with "error:", or with typer's own words."""
+    """Exit code 2 comes with one line that begins with "error:"."""
     lines = [line for line in done.stderr.splitlines() if line.strip()]
-    if "Usage: " in done.output:  # typer's own words on options that it does not know or cannot read
-        return "refused"
     if sum(line.startswith("error: ") for line in lines) != 1 or not lines[-1].startswith("error: "):
         return f"exit code 2 of {call} without one line of error: {lines[-3:]}"
     return "refused"

@@ -18,14 +18,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import typer.main
+
 from coldtheory.ground.errors import ColdError
 
 MEMORY = 2e8  # bytes that a case may ask for
-CALLS = 150_000  # of functions, after which an accepted case is left alone
+CALLS = 80_000  # of functions, after which an accepted case is left alone
 EVIL = "from pathlib import Path\nPath(__file__).with_name('executed').write_text('x')\n"
 
 
@@ -167,6 +170,7 @@ _STAND_INS: dict[str, Any] = {
     "coldtheory.certify.run_certificate": _left_out,
     "torch.nn.Module.compile": lambda *_, **__: None,
     "time.sleep": lambda _: None,
+    "typer.testing._get_command": cache(typer.main.get_command),  # built once, not in every case
 }
 
 
