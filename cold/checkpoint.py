@@ -22,7 +22,7 @@ _KEPT = 2
 
 
 class Unusable(ColdError):
-    """A run cannot go on from its checkpoints; `why` is the message without the remedy, which depends on the command."""
+    """A run cannot go on from its checkpoints; `why` is the message without the remedy, which a grid has another of."""
 
     def __init__(self, why: str, remedy: str = "start over with --fresh") -> None:
         self.why = why

@@ -1,4 +1,7 @@
-"""The fuzz suite draws from the programs' own tables; `python -m tests.fuzz` runs it."""
+"""The fuzz suite draws from the programs' own tables. A few cases run with the tests, its short form with slow ones.
+
+`python -m tests.fuzz` runs as many as one likes.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,21 @@ def test_every_command_and_option_is_drawn_from():
 
 
 @pytest.mark.parametrize(
-    ("part", "count"), [(programs, 40), (arguments, 200), (files, 45)], ids=["programs", "arguments", "files"]
+    ("part", "count"), [(programs, 40), (arguments, 200), (files, 60)], ids=["programs", "arguments", "files"]
 )
 def test_a_few_of_each(part, count, tmp_path):
     tally = part.fuzz(count, 12, tmp_path)
+    assert tally.cases == count
     assert not tally.failures, str(tally)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("part", "count"), [(programs, 3000), (arguments, 3000), (files, 600)], ids=["programs", "arguments", "files"]
+)
+def test_the_short_form(part, count, tmp_path):
+    tally = part.fuzz(count, 0, tmp_path)
+    assert tally.cases == count
+    assert not tally.failures, str(tally)
+    assert tally.accepted > count // 50  # else the cases would all end at the door
+    assert tally.refused > count // 4
