@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.fuzz import __main__ as long_form
 from tests.fuzz import arguments, files, programs
 from tests.fuzz.programs import commands
+from tests.fuzz.sandbox import Tally
 
 
 def test_every_command_and_option_is_drawn_from():
@@ -27,6 +29,19 @@ def test_a_few_of_each(part, count, tmp_path):
     tally = part.fuzz(count, 12, tmp_path)
     assert tally.cases == count
     assert not tally.failures, str(tally)
+
+
+def test_the_long_form_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
+    keep = tmp_path / "kept.jsonl"
+    monkeypatch.setattr(long_form, "_PORTION", 30)
+    first = long_form.fuzz("arguments", 60, 0, tmp_path, keep)
+    assert len(keep.read_text().splitlines()) == 2
+    asked = []
+    monkeypatch.setattr(arguments, "fuzz", lambda cases, *_: asked.append(cases) or Tally(cases, accepted=cases))
+    more = long_form.fuzz("arguments", 80, 0, tmp_path, keep)
+    assert asked == [20]
+    assert (more.cases, more.refused) == (80, first.refused)
+    assert len(keep.read_text().splitlines()) == 3
 
 
 @pytest.mark.slow
