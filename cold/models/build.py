@@ -53,6 +53,8 @@ def build_model(
     if module is not None and name is not None:
         raise ColdError("give a model's name or a module of your own, not both")
     checks.kind_of("benchmark", benchmark, Benchmark, "make one with load_benchmark or from_tensors")
+    if module is not None:
+        checks.kind_of("module", module, nn.Module, "give a network of torch")
     width = checks.whole("the width of a network", width, least=1)
     with _seeded(derived_seed(seed, "model")):
         if module is None:
