@@ -16,7 +16,7 @@ from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.ground.files import config_key
 from coldtheory.ground.reading import read_toml
 
-from .catalogue import named_by_reference
+from .catalogue import Scenario, named_by_reference, named_by_scenario
 
 QueueUpdate = Literal["step", "epoch", "task"]
 Weights = Literal["sum", "mean"]
@@ -33,7 +33,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "memory_policy": get_args(Policy),
     "idle": get_args(Idle),
     "amp": ("off", "bf16", "fp16"),
+    "scenario": get_args(Scenario),
 }
+_MAY_BE_ABSENT = ("reference", "scenario")
 _MOST_THREADS = 1024
 _LONGEST_NAME = 60  # of a dataset or method in the name of a folder
 # Where a run computes, not what: two runs that differ in these only have one identity.
@@ -49,6 +51,7 @@ class RunConfig:
     preset: str | None = None
     profile: str | None = None  #: name of a reduced setting, for tables that mix such runs with full ones
     # the stream of tasks
+    scenario: str | None = None  #: what is known at test time; not set: as is usual for the benchmark
     tasks: int | None = None
     limit_train: int | None = None
     limit_test: int | None = None
@@ -99,11 +102,13 @@ class RunConfig:
         for one in dataclasses.fields(self):
             object.__setattr__(self, one.name, _typed(one.name, str(one.type), getattr(self, one.name)))
         for name in CHOICES:
-            if name != "reference" or self.reference is not None:
+            if name not in _MAY_BE_ABSENT or getattr(self, name) is not None:
                 check_setting(name, getattr(self, name))
         method, reference = named_by_reference(self.method, self.reference)
+        scenario, data_options = named_by_scenario(self.dataset, self.scenario, self.data_options)
         for name, value in (
-            ("method", method), ("reference", reference), ("controller", controller_of(self.controller).text)
+            ("method", method), ("reference", reference), ("controller", controller_of(self.controller).text),
+            ("scenario", scenario), ("data_options", data_options),
         ):  # fmt: skip
             object.__setattr__(self, name, value)  # one name for one run, whichever way it was typed
         if self.evaluate_on not in ("test", "validation"):
