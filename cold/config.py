@@ -24,6 +24,7 @@ Reference = Literal["previous", "best", "stored"]
 Replay = Literal["per-task", "mixed"]
 Policy = Literal["uniform", "reservoir"]
 Idle = Literal["auto", "skip", "joint"]
+Passes = Literal["joint", "separate"]
 CHOICES: dict[str, tuple[str, ...]] = {
     "optimizer": ("adam", "sgdm"),
     "queue_update": get_args(QueueUpdate),
@@ -34,6 +35,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "idle": get_args(Idle),
     "amp": ("off", "bf16", "fp16"),
     "scenario": get_args(Scenario),
+    "forward": get_args(Passes),
 }
 _MAY_BE_ABSENT = ("reference", "scenario")
 _MOST_THREADS = 1024
@@ -76,6 +78,7 @@ class RunConfig:
     memory_batch: int = 1
     memory_policy: str = "uniform"
     replay: str = "per-task"
+    forward: str = "joint"  #: batch and memory batch in one pass, with the same BatchNorm statistics, or each in its own
     # COLD
     V: float = 20.0
     delta: float = 0.0
@@ -150,8 +153,12 @@ def check_setting(name: str, value: str) -> None:
     choice(name.replace("_", "-"), value, CHOICES[name])
 
 
-def check_memory(config: RunConfig, tasks: int) -> None:
-    """Whether the memory can hold what a step draws: said before the first step, not when the second task begins."""
+def check_memory(config: RunConfig, tasks: int) -> str | None:
+    """Whether the memory can hold what a step draws: said before the first step, not when the second task begins.
+
+    Where a draw takes samples of all past tasks together, the memory may hold fewer at first. Draws are then smaller,
+    which is what the text that comes back says.
+    """
     each = config.memory // tasks
     if each == 0:
         raise ColdError(
@@ -163,6 +170,13 @@ def check_memory(config: RunConfig, tasks: int) -> None:
             f"a memory batch of {config.memory_batch} is larger than the {each} samples that a memory of "
             f"{config.memory} keeps of each of {tasks} tasks; take a smaller --memory-batch or a larger --memory"
         )
+    if config.memory_policy == "uniform" and config.replay == "mixed" and config.memory_batch > each and tasks > 1:
+        until = min(tasks, math.ceil(config.memory_batch / each))
+        return (
+            f"the memory keeps {each} samples per task: up to task {until} a memory batch is all samples of past tasks, "
+            f"fewer than {config.memory_batch}"
+        )
+    return None
 
 
 def make_config(*layers: Mapping[str, Any]) -> RunConfig:

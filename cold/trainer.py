@@ -92,7 +92,9 @@ class Trainer:
         self.folder = None if out is None else out / self.config.run_id
         method = find_method(config.method)
         if method.uses_memory:
-            check_memory(self.config, len(self.benchmark.tasks))
+            note = check_memory(self.config, len(self.benchmark.tasks))
+            if note and self.group.leads:
+                print(f"note: {note}", file=sys.stderr)
         model = build_model(self.benchmark, width=config.width, seed=config.seed, name=config.model, module=module)
         model = model.to(self.device)
         if config.channels_last:
@@ -443,7 +445,8 @@ class Trainer:
         except (msgspec.ValidationError, RecursionError):
             return False
         views = list(kept.views.values())
-        rows = [*kept.accuracy, *(row for row in (*kept.queues, *kept.queue_steps) if row), *sum(views, [])]
+        queues = (row for row in (*kept.queues, *kept.queue_steps) if row)
+        rows = [*kept.accuracy, *queues, *(row for view in views for row in view)]
         return (
             len(kept.start) in (0, tasks)
             and len(kept.accuracy) == at.task

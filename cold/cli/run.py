@@ -72,6 +72,13 @@ def run(
             help="What a step draws from the memory: samples of each past task (per-task), or of all together (mixed)."
         ),
     ] = None,
+    forward: Annotated[
+        Text,
+        typer.Option(
+            help="Batch and memory batch in one pass (joint), with shared BatchNorm statistics, or each by itself "
+            "(separate)."
+        ),
+    ] = None,
     V: Annotated[Number, typer.Option("--V", help="Weight of the present task.")] = None,
     delta: Annotated[Number, typer.Option(help="Tolerance of the queues.")] = None,
     queue_update: Annotated[Text, typer.Option(help="When queues move: step, epoch or task.")] = None,

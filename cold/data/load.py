@@ -110,8 +110,8 @@ def load_benchmark(
 
 def _scenario(name: str, scenario: Scenario | None, heads: Heads, options: Mapping[str, Any]) -> Scenario:
     told = {**options, **({"heads": heads} if heads != "task" else {})}
-    named, told = named_by_scenario(name, scenario, told)
-    return "class" if named is not None else usual_scenario(name, told)
+    named, way = named_by_scenario(name, scenario, told)
+    return "class" if named is not None else usual_scenario(name, way)
 
 
 def _measured(images: Images, augment: bool) -> Transform:
