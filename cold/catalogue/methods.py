@@ -60,6 +60,7 @@ class MethodEntry:
     storage: str = "0"
     options: type[Any] = NoOptions  #: its own hyper-parameters: a frozen dataclass with defaults and checks
     published: Published = field(default_factory=dict)  #: benchmark -> settings of the method's own paper
+    published_by: str = ""  #: whose settings these are, where not its own paper's
     uses_memory: bool = False
     #: passes of each sample of the batch and of each replayed sample in one step, by the paper's complexity table
     passes_per_step: tuple[int, int] = (1, 0)
@@ -96,6 +97,10 @@ ONLINE: dict[str, Any] = {
 }  # fmt: skip
 
 
+#: Their paper lists what they tuned for other methods, too; `MethodEntry.published_by` says where that is taken over.
+_DER_AUTHORS = "those that Buzzega et al. 2020 (DER's paper)"
+
+
 def _online(settings: Mapping[str, Any], **options: Any) -> dict[str, Any]:
     return {**ONLINE, **settings, "options": {**ONLINE["options"], **options}}
 
@@ -122,7 +127,7 @@ class EWCOptions:
 
 EWC = MethodEntry(
     "ewc", "EWC", "Kirkpatrick et al. 2017, Overcoming catastrophic forgetting in neural networks",
-    cost="b*C + d", storage="2*d", options=EWCOptions,
+    cost="b*C + d", storage="2*d", options=EWCOptions, published_by=f"{_DER_AUTHORS} tuned for online EWC",
     published={
         name: {**PLAIN_SGD, "lr": lr, "batch_size": batch, "epochs": epochs, "options": {"strength": strength}}
         for name, lr, batch, epochs, strength in (
@@ -144,7 +149,7 @@ class OnlineEWCOptions(EWCOptions):
 
 ONLINE_EWC = dataclasses.replace(
     EWC, name="ewc-online", title="online EWC", paper="Schwarz et al. 2018, Progress & Compress",
-    options=OnlineEWCOptions,
+    options=OnlineEWCOptions, published_by=f"{_DER_AUTHORS} tuned for it",
 )  # fmt: skip
 
 # ----------------------------------------------------------------------------------- gradients held against the past
@@ -215,6 +220,7 @@ class EROptions(ReplayOptions):
 ER = dataclasses.replace(
     REPLAY, name="er", title="ER",
     paper="Chaudhry et al. 2019, On Tiny Episodic Memories in Continual Learning", options=EROptions,
+    published_by=f"{_DER_AUTHORS} tuned for it",
     published={
         "pmnist": _online({"lr": 0.2, "batch_size": 128, "memory_batch": 128, "epochs": 1}),
         "split-cifar10": _online({"lr": 0.1, "batch_size": 32, "memory_batch": 32, "epochs": 50}),
