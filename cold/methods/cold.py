@@ -46,6 +46,7 @@ class Cold(Method, entry=METHODS["cold"]):
             streams=context.streams,
             device=context.device,
             dtype=torch.get_default_dtype(),
+            history=0,  # the trainer has a record of its own
         )
 
     def begin_task(self, task: int, train: Part) -> None:
