@@ -67,6 +67,9 @@ class Cold(Method, entry=METHODS["cold"]):
     def queues(self) -> Tensor:
         return self.dpp.queues.Q
 
+    def past_weights(self) -> Tensor:
+        return self.dpp.queues.beta(self.dpp.task)
+
     def arrays(self) -> dict[str, Tensor]:
         return {"compared_with": self.dpp.compared_with}
 
