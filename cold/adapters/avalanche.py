@@ -29,7 +29,7 @@ try:
     from avalanche.core import SupervisedPlugin
     from avalanche.evaluation import PluginMetric
     from avalanche.evaluation.metric_results import MetricValue
-    from avalanche.models import avalanche_forward
+    from avalanche.models.utils import is_multi_task_module
 except ImportError:
     raise MissingExtra("avalanche") from None
 
@@ -59,7 +59,8 @@ class ColdPlugin(SupervisedPlugin):  # type: ignore[misc,unused-ignore]
 
     def before_training_exp(self, strategy: Any, **_: Any) -> None:
         if self._dpp is None:
-            common = {"batch_size": strategy.train_mb_size, "forward": _forward, "device": strategy.device}
+            forward = _by_task if is_multi_task_module(strategy.model) else _plain
+            common = {"batch_size": strategy.train_mb_size, "forward": forward, "device": strategy.device}
             self._dpp = COLD(**(common | self._settings))
         labels = set(getattr(strategy.experience, "task_labels", [0]))
         if len(labels) != 1:
@@ -108,6 +109,9 @@ def _task_labels(runs: Runs, device: torch.device) -> Tensor:
     return torch.cat([torch.full((count,), label, device=device) for label, count in runs])
 
 
-def _forward(model: nn.Module, x: Tensor, runs: Runs) -> list[Tensor]:
-    logits: Tensor = avalanche_forward(model, x, _task_labels(runs, x.device))
-    return [logits]
+def _by_task(model: nn.Module, x: Tensor, runs: Runs) -> list[Tensor]:
+    return [model(x, _task_labels(runs, x.device))]
+
+
+def _plain(model: nn.Module, x: Tensor, runs: Runs) -> list[Tensor]:
+    return [model(x)]
