@@ -284,9 +284,14 @@ class Trainer:
         if self._on_progress is not None:
             at, rows = self.position, self.record.accuracy
             acc = float(np.mean(rows[-1][: len(rows)]) * 100) if rows else None
+            last, weights = rows[-1] if rows else [], self.method.past_weights()
             self._on_progress(
-                Progress(at.task, len(self.benchmark.tasks), at.epoch, at.total, self.steps, self._last_loss, acc)
-            )
+                Progress(
+                    at.task, len(self.benchmark.tasks), at.epoch, at.total, self.steps, self._last_loss, acc,
+                    evaluated=len(rows), accuracy=last, queues=self._queues()[: at.task],
+                    weights=[] if weights is None else weights.tolist(),
+                )
+            )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------ measuring
 
