@@ -18,8 +18,10 @@ from tests.cold.methods.method_cases import BENCHMARKS, SMALL_OPTIONS, STREAM, T
 
 METHODS = sorted(method.name for method in all_methods())
 REPLAY = sorted(method.name for method in all_methods() if method.uses_memory)
-EXPECTED = {"finetune", "ewc", "ewc-online", "gem", "agem", "mer", "gdumb", "er", "der", "derpp", "er-ace", "cba", "nccl",
-         "refresh", "star", "cls-er", "joint", "cold", "cold-oracle"}  # fmt: skip
+EXPECTED = {
+    "finetune", "ewc", "ewc-online", "gem", "agem", "mer", "gdumb", "er", "der", "derpp", "er-ace", "cba", "nccl",
+    "refresh", "star", "cls-er", "joint", "cold", "cold-oracle",
+}  # fmt: skip
 
 
 def test_all_are_there():
