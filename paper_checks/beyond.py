@@ -91,7 +91,7 @@ def _slope(x: np.ndarray, y: list[float]) -> float:
     explain=e.explanation(
         "creeping",
         "The stored instance: coldtheory replay creeping. In exact numbers: optima (0,0,..), (1,0,..), (1,1,..), ..., "
-        "with delta = 1/2, where every pair attains the bound with empty queues. The margin is the least relative slack.",
+        "with delta = 1/2, where every pair attains the bound and no queue fills. The margin is the least slack.",
     ),
     pictures=("forgetting",),
 )

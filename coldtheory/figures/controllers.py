@@ -86,8 +86,10 @@ def _means(ax: Axes, table: Table) -> None:
         ax.plot(here["s"], here["bound"], color=color, linestyle="--")
         ax.plot(here["s"], table.where(controller=name, reference="previous")["forgetting"], color=color, linestyle=":")
     ax.axhline(float(table["delta"][0]), color=s.GREY, linewidth=0.7)
-    ax.annotate(r"$\delta$", (2, float(table["delta"][0])), fontsize=7, xytext=(1, -8), textcoords="offset points")
-    s.loglog(ax, "number of tasks s", r"mean forgetting $F_k[t]$, $k<t\leq s$")
+    ax.annotate(r"$\delta$", (2, float(table["delta"][0])), fontsize=7, xytext=(0, 3), textcoords="offset points")
+    ax.set_xscale("log")
+    ax.set_ylim(bottom=0.0)
+    ax.set(xlabel="number of tasks s", ylabel=r"mean forgetting $F_k[t]$, $k<t\leq s$")
     ax.set_title("optima alternate")
 
 

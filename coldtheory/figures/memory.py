@@ -86,7 +86,7 @@ def _forgotten(tasks: Tasks, reference: Any, V: float, delta: float, p: float) -
 def draw_memory_size(tables: Mapping[str, Table]) -> Figure:
     """Error against M, error against T, and forgetting against M."""
     sizes, lengths = tables["memory_sizes"], tables["memory_lengths"]
-    figure, axes = s.panels(3, height=2.75)
+    figure, axes = s.panels(3, height=2.9)
     left, middle, right = axes[0]
     _against_size(left, sizes)
     _against_length(middle, lengths)
@@ -94,10 +94,11 @@ def draw_memory_size(tables: Mapping[str, Table]) -> Figure:
     handles = [
         Line2D([], [], color="black", marker="o", label="measured"),
         Line2D([], [], color="black", linestyle="--", label="proved, with probability 0.95"),
+        Line2D([], [], color="black", linestyle=":", label="expected, proved"),
         Line2D([], [], color=s.GREY, linestyle="-.", label="holds for every draw"),
         *(Line2D([], [], color=s.CASE_COLOR[r], label=words) for r, words in _CASES.items()),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=5)
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
     s.letter([left, middle, right])
     return s.finish(figure)
 
@@ -110,9 +111,7 @@ def _against_size(ax: Axes, table: Table) -> None:
     for name, line in (("bound", "--"), ("expected", ":")):
         ax.plot(M[part], table.grid("M", name)[1].mean(axis=0)[part], color=color, linestyle=line)
     ax.plot(M[part], table.grid("M", "always")[1].mean(axis=0)[part], color=s.GREY, linestyle="-.")
-    ax.annotate("expected error", (M[part][1], table.grid("M", "expected")[1].mean(axis=0)[part][1]), fontsize=6,
-                xytext=(-3, -3), textcoords="offset points", color=color, va="top", ha="right", rotation=0)  # fmt: skip
-    s.loglog(ax, "samples per task in the memory M", r"mean of $\sup_W|\Phi_k-\hat\Phi_k|$")
+    s.loglog(ax, "memory size M", r"mean of $\sup_W|\Phi_k-\hat\Phi_k|$")
     ax.set_title("error against M")
 
 
@@ -126,6 +125,7 @@ def _against_length(ax: Axes, table: Table) -> None:
         ax.plot(T, table.grid("T", bound)[1].mean(axis=0), color=color, linestyle="--")
     s.loglog(ax, "number of tasks T", r"$\sup_W|\Phi_k-\hat\Phi_k|$")
     ax.set_title("error against T")
+    ax.set_ylim(top=3.0 * ax.get_ylim()[1])
     ax.legend(loc="upper left")
 
 
@@ -135,5 +135,5 @@ def _forgetting(ax: Axes, table: Table) -> None:
         s.band(ax, M, values, color=s.CASE_COLOR[reference], marker="o")
     bound = table.grid("M", "forgetting_bound")[1].mean(axis=0)
     ax.plot(M, bound, color=s.CASE_COLOR["stored"], linestyle="--")
-    s.loglog(ax, "samples per task in the memory M", r"mean of $\Phi_k(x_t)-\Phi_k(x_k)$")
+    s.loglog(ax, "memory size M", r"mean of $\Phi_k(x_t)-\Phi_k(x_k)$")
     ax.set_title("real forgetting against M")
