@@ -21,6 +21,7 @@ PARTS = (
     "text_complexity", "text_contradictions", "text_theory", "tables_arithmetic", "tables_ranking", "tables_memory",
     "training", "trends_methods", "trends_queues", "trends_training",
     "beyond",
+    "beyond_memory",
 )  # fmt: skip
 
 

@@ -146,6 +146,8 @@ _FIGURES: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]]
         "at its largest value, with empty queues where optima creep, and the bound grows with T; with a stored or the "
         "best model it is proved to come down to δ, the excess falling as √(V/T).",
         ("forgetting",), "forgetting:draw_forgetting", (),
+    ),
+    (
         "memory_size", "", "How many samples the memory needs",
         "The error of a memory of M of 128 samples falls like 1/√M and vanishes with the last sample; the mean over many "
         "tasks is proved to be close to its expectation, the largest grows with the logarithm of T. Twice the error is "
@@ -210,6 +212,7 @@ def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
             "forgetting", "forgetting:forgetting", lengths=list(s.horizons), seed=0,
             V={"alternating": [1.0, 0.1, 10.0], "creeping": [1.0], "conflict": [400.0]},  # about twice delta
         ),
+        _table(
             "memory_sizes", "memory:memory_sizes", sizes=list(s.memory), n=s.memory[-1], T=min(s.T, 100), V=1.0, delta=0.7,
             p=0.05, seeds=s.seeds,
         ),
