@@ -28,13 +28,14 @@ _SEEDS, _N, _P = 20, 60, 0.05
     label="new:memory_size",
     section=SECTION,
     statement="""With probability 1 - p every memory of M of n samples, drawn without replacement, has sup_W |Phi_k -
-        hatPhi_k| <= kappa (r scatter + unevenness) + tau sqrt(log((T-1)/p)/2) (r width + span), where kappa^2 = (n-M)/(M(n-1))
-        and tau^2 = min{(n-M+1)/(Mn), (n-M)(M+1)/(M^2 n)}.""",
+        hatPhi_k| <= kappa (r scatter + unevenness) + tau sqrt(log((T-1)/p)/2) (r width + span), where
+        kappa^2 = (n-M)/(M(n-1)) and tau^2 = min{(n-M+1)/(Mn), (n-M)(M+1)/(M^2 n)}.""",
     recorded="holds",
     explain=e.explanation(
         "memory_size",
-        "Checked on 20 seeds of LOW, HIGH and CONFLICT with 60 samples per task and memories of 3, 20 and 57 at p = 0.05, "
-        "and by 4000 draws of two-point samples, which fail no more often than p. The margin is the least relative slack.",
+        "Checked on 20 seeds of LOW, HIGH and CONFLICT with 60 samples per task and memories of 3, 20 and 57 at p = "
+        "0.05, and by 4000 draws of two-point samples, which fail no more often than p. The margin is the least "
+        "relative slack.",
     ),
     pictures=("memory_size",),
 )  # fmt: skip
@@ -57,9 +58,10 @@ def memory_size() -> Finding:
         halving the error takes four times as many samples of an endless supply.""",
     recorded="holds",
     explain="""
-        memory_needed inverts the a-priori form: c s kappa (r + s/4) + c s (2r + s/2) tau sqrt(log(1/p)/(2K)) for samples
-        within s of their task's mean, models within r of it, curvature c and K past tasks. Checked on 20 seeds of sampled
-        HIGH for three errors; the margin is the least relative distance of the measured mean error from the wanted one.""",
+        memory_needed inverts the a-priori form: c s kappa (r + s/4) + c s (2r + s/2) tau sqrt(log(1/p)/(2K)) for
+        samples within s of their task's mean, models within r of it, curvature c and K past tasks. Checked on 20 seeds
+        of sampled HIGH for three errors; the margin is the least relative distance of the measured mean error from the
+        wanted one.""",
 )
 def memory_size_needed() -> Finding:
     T, margins, told = 10, [], []
@@ -75,7 +77,9 @@ def memory_size_needed() -> Finding:
     known: dict[str, Any] = {"sample_radius": s, "model_radius": r, "tasks": T - 1}
     ratio = memory_needed(0.01, **known) / memory_needed(0.02, **known)
     holds = min(margins) >= 0 and abs(ratio - 4.0) < 0.01
-    return Finding("holds" if holds else "false", min(margins), "; ".join(told) + f"; half the error: {ratio:.3f} times M")
+    return Finding(
+        "holds" if holds else "false", min(margins), "; ".join(told) + f"; half the error: {ratio:.3f} times M"
+    )
 
 
 def _sampled(regime: str, m: int) -> Facts:
@@ -100,13 +104,14 @@ def _two_point_failures(n: int, m: int, count: int) -> float:
     id="forgetting-uniform",
     label="new:forgetting_uniform",
     section=SECTION,
-    statement="""In Case 3 the bound on mean forgetting holds after every task at once, whatever V_t > 0 does: the mean over
-        k < t <= s is at most delta + (2/s) sqrt(2 B_s). All but a share theta of the tasks have a total excess of at most
-        sqrt(2 B_s/theta).""",
+    statement="""In Case 3 the bound on mean forgetting holds after every task at once, whatever V_t > 0 does: the
+        mean over k < t <= s is at most delta + (2/s) sqrt(2 B_s). All but a share theta of the tasks have a total excess of at
+        most sqrt(2 B_s/theta).""",
     recorded="holds",
     explain=e.explanation(
         "forgetting_uniform",
-        "Checked on minimisers and descents with constant, rising and falling V. The margin is the least relative slack.",
+        "Checked on minimisers and descents with constant, rising and falling V. The margin is the least relative "
+        "slack.",
     ),
     pictures=("controllers",),
 )
@@ -122,16 +127,17 @@ def forgetting_uniform() -> Finding:
     id="forgetting-one-task",
     label="new:forgetting_uniform",
     section=SECTION,
-    statement="""In Case 3 with mean weights the forgetting of every single task comes down to delta on average, as that of
-        the mean over all tasks does, if the ideal problem is strictly feasible.""",
+    statement="""In Case 3 with mean weights the forgetting of every single task comes down to delta on average, as that
+        of the mean over all tasks does, if the ideal problem is strictly feasible.""",
     recorded="false",
     explain="""
-        One task at 0, then only tasks at 1.5, with delta = 1/2: the model 0.75 forgets none of them by more than 0.29. The
-        weight of the first task is Q_1/(t-1). Put q = Q_1/(t-1): the minimiser is x = 1.5/(1 + q) for V = 1, Q_1 grows by
-        x^2/2 - 1/2 per task, and q tends to the solution of q = (1.5/(1+q))^2/2 - 1/2, which is 0.2362. So the first task
-        is forgotten by delta + 0.2362 for ever. The stored instances forgetting_one_task (T = 3, the smallest) and
-        forgetting_one_task_for_ever refute the form `hoped`, a total of at most sqrt(2 B_s) per task. With sum weights the
-        total of that task stays at 1/2. Replay: coldtheory replay forgetting_one_task_for_ever.""",
+        One task at 0, then only tasks at 1.5, with delta = 1/2: the model 0.75 forgets none of them by more than 0.29.
+        The weight of the first task is Q_1/(t-1). Put q = Q_1/(t-1): the minimiser is x = 1.5/(1 + q) for V = 1, Q_1
+        grows by x^2/2 - 1/2 per task, and q tends to the solution of q = (1.5/(1+q))^2/2 - 1/2, which is 0.2362. So
+        the first task is forgotten by delta + 0.2362 for ever. The stored instances forgetting_one_task (T = 3, the
+        smallest) and forgetting_one_task_for_ever refute the form `hoped`, a total of at most sqrt(2 B_s) per task.
+        With sum weights the total of that task stays at 1/2. Replay: coldtheory replay
+        forgetting_one_task_for_ever.""",
     pictures=("controllers",),
 )
 def forgetting_one_task() -> Finding:
@@ -143,13 +149,13 @@ def forgetting_one_task() -> Finding:
     label="new:leaky_queue",
     section=SECTION,
     statement="""The leaky queue needs no strictly feasible point: in Case 3 mean forgetting exceeds delta by at most
-        (2/s) sqrt(2 B_s) + (2a/(s(s-1))) sum_t (t-2) sqrt(2 B_{t-1}), where B_t = (1-a)^2 B_{t-1} + b_t stays bounded as T
-        grows; and Theorem 1 holds with the factor 1/(1-a).""",
+        (2/s) sqrt(2 B_s) + (2a/(s(s-1))) sum_t (t-2) sqrt(2 B_{t-1}), where B_t = (1-a)^2 B_{t-1} + b_t stays bounded
+        as T grows; and Theorem 1 holds with the factor 1/(1-a).""",
     recorded="holds",
     explain=e.explanation(
         "leaky_queue",
-        "Checked with a = 0.02, 0.3 and 1, also for a tolerance below the smallest feasible one. The margin is the least "
-        "relative slack.",
+        "Checked with a = 0.02, 0.3 and 1, also for a tolerance below the smallest feasible one. The margin is the "
+        "least relative slack.",
     ),
     pictures=("controllers",),
 )
@@ -157,7 +163,8 @@ def leaky_queue() -> Finding:
     leaks = ("leaky:a=0.02", "leaky:a=0.3", "leaky:a=1")
     batches = [_runs(name) for name in leaks]
     infeasible = e.total(
-        evaluate("leaky_queue", "proved", _runs(name, shares=(0.3, 0.8)), delta_prime=_lowest() * 1.01) for name in leaks
+        evaluate("leaky_queue", "proved", _runs(name, shares=(0.3, 0.8)), delta_prime=_lowest() * 1.01)
+        for name in leaks
     )
     others = {form: e.tally("leaky_queue", form, batches) for form in ("queue", "gap", "cap", "violation")}
     return _with_others(e.tally("leaky_queue", "proved", batches), others | {"delta below feasible": infeasible})
@@ -167,8 +174,8 @@ def leaky_queue() -> Finding:
     id="yu-neely",
     label="new:yu_neely",
     section=SECTION,
-    statement="""Under Yu and Neely's controller in Case 3 the squared movement R_t of the past losses takes the place of the
-        residual Delta_t, in the bound on mean forgetting and in Theorem 1.""",
+    statement="""Under Yu and Neely's controller in Case 3 the squared movement R_t of the past losses takes the place
+        of the residual Delta_t, in the bound on mean forgetting and in Theorem 1.""",
     recorded="holds",
     explain=e.explanation(
         "yu_neely", "Checked on minimisers and descents, mean and sum weights. The margin is the least relative slack."
@@ -186,14 +193,16 @@ def yu_neely() -> Finding:
     id="yu-neely-constant",
     label="new:yu_neely",
     section=SECTION,
-    statement="""Yu and Neely's total violation of O(1) per constraint carries over: under their controller, in Case 3 with
-        mean weights and a strictly feasible ideal problem, the sum over t of F_k[t] - delta stays bounded for every k.""",
+    statement="""Yu and Neely's total violation of O(1) per constraint carries over: under their controller, in Case 3
+        with mean weights and a strictly feasible ideal problem, the sum over t of F_k[t] - delta stays bounded for every
+        k.""",
     recorded="false",
     explain="""
-        The stream of forgetting-one-task under this controller. If Q_1 stayed bounded, the weight (Q_1 + g_1)/(t-1) would
-        tend to 0, all other tasks pull to 1.5, so that x_t would tend to 1.5 and g_1 to 0.625 > 0: a contradiction. In
-        fact the total grows by 0.2362 per task, as under the queue. Their proof has a fixed number of constraints, each
-        with its full weight; sum weights restore it on this stream. Replay: coldtheory replay yu_neely_one_task_for_ever.""",
+        The stream of forgetting-one-task under this controller. If Q_1 stayed bounded, the weight (Q_1 + g_1)/(t-1)
+        would tend to 0, all other tasks pull to 1.5, so that x_t would tend to 1.5 and g_1 to 0.625 > 0: a
+        contradiction. In fact the total grows by 0.2362 per task, as under the queue. Their proof has a fixed number
+        of constraints, each with its full weight; sum weights restore it on this stream. Replay: coldtheory replay
+        yu_neely_one_task_for_ever.""",
     pictures=("controllers",),
 )
 def yu_neely_constant() -> Finding:
@@ -208,10 +217,10 @@ def yu_neely_constant() -> Finding:
         (Case 3, mean weights, exact minimiser), so that mean forgetting exceeds delta by O(1/T) only.""",
     recorded="open",
     explain="""
-        Proved is O(sqrt(V/T)), through the mean square of the queues. That mean square does grow like T (one task that is
-        forgotten for ever is enough), so that no proof through it can show more. The mean itself did not grow on any of
-        the streams that were tried: optima that alternate, at random, in blocks of doubling length, on circles, on a
-        simplex. No proof and no counterexample is known here. The evidence compares T = 100 with T = 800.""",
+        Proved is O(sqrt(V/T)), through the mean square of the queues. That mean square does grow like T (one task that
+        is forgotten for ever is enough), so that no proof through it can show more. The mean itself did not grow on
+        any of the streams that were tried: optima that alternate, at random, in blocks of doubling length, on circles,
+        on a simplex. No proof and no counterexample is known here. The evidence compares T = 100 with T = 800.""",
     pictures=("controllers",),
 )
 def mean_violation() -> Finding:
@@ -245,7 +254,9 @@ def _one_task(controller: str, stored: str) -> Finding:
     small, long = e.replayed(stored), e.replayed(f"{stored}_for_ever")
     means = []
     for T in (100, 400):
-        run = simulate(_stream("one task", T), V=1.0, delta=0.5, solver="exact", reference="stored", controller=controller)
+        run = simulate(
+            _stream("one task", T), V=1.0, delta=0.5, solver="exact", reference="stored", controller=controller
+        )
         means.append(float((run.forgetting[1:, 0] - 0.5).mean()))
     text = f"and {long}; its mean excess over delta is {means[0]:.3f} after 100 tasks, {means[1]:.3f} after 400"
     finding = e.refuted(small, text)
@@ -262,7 +273,9 @@ def _runs(
 ) -> Facts:
     """Case 3 on random streams: three steps of 1/(2 alpha_t) under a schedule, minimisers otherwise."""
     V, share = np.meshgrid(np.geomspace(1e-3, 1e3, 4), shares)
-    how: dict[str, Any] = {"solver": "exact"} if schedule is None else {"eta": "auto", "steps": 3, "V_schedule": schedule}
+    how: dict[str, Any] = (
+        {"solver": "exact"} if schedule is None else {"eta": "auto", "steps": 3, "V_schedule": schedule}
+    )
     tasks = e.random_tasks(3, T=6, d=2, seed=3, scales=(1.0,))
     return facts_of(
         simulate(

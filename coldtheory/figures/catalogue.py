@@ -149,9 +149,10 @@ _FIGURES: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]]
     ),
     (
         "memory_size", "", "How many samples the memory needs",
-        "The error of a memory of M of 128 samples falls like 1/√M and vanishes with the last sample; the mean over many "
-        "tasks is proved to be close to its expectation, the largest grows with the logarithm of T. Twice the error is "
-        "what the memory adds to the bound on real forgetting in Case 3; Case 1 forgets everything whatever it stores.",
+        "The error of a memory of M of 128 samples falls like 1/√M and vanishes with the last sample; the mean over "
+        "many tasks is proved to be close to its expectation, the largest grows with the logarithm of T. Twice the "
+        "error is what the memory adds to the bound on real forgetting in Case 3; Case 1 forgets everything whatever it "
+        "stores.",
         ("memory_sizes", "memory_lengths"), "memory:draw_memory_size", ("memory",),
     ),
     (
@@ -213,8 +214,8 @@ def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
             V={"alternating": [1.0, 0.1, 10.0], "creeping": [1.0], "conflict": [400.0]},  # about twice delta
         ),
         _table(
-            "memory_sizes", "memory:memory_sizes", sizes=list(s.memory), n=s.memory[-1], T=min(s.T, 100), V=1.0, delta=0.7,
-            p=0.05, seeds=s.seeds,
+            "memory_sizes", "memory:memory_sizes", sizes=list(s.memory), n=s.memory[-1], T=min(s.T, 100), V=1.0,
+            delta=0.7, p=0.05, seeds=s.seeds,
         ),
         _table(
             "memory_lengths", "memory:memory_lengths", lengths=list(s.many_tasks), n=s.memory[-1], m=8, p=0.05,

@@ -1,4 +1,4 @@
-"""The queue, the leaky queue and Yu and Neely's controller over the number of tasks: forgetting, one task, and queues."""
+"""The queue, the leaky queue and Yu and Neely's controller over the number of tasks: forgetting and queues."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COLOR = dict(zip(_NAME, (s.PALETTE[0], s.PALETTE[1], s.PALETTE[2]), strict=True
 
 def controllers(*, T: int, V: float, delta: float, points: int, tell: Tell = quiet) -> Table:
     """Two streams under every controller, after so many numbers of tasks s: forgetting, its bound, and the queues."""
-    cells: list[tuple[str, str, str, Any]] = [
+    cells: list[tuple[str, str, Any, Any]] = [
         ("alternating", name, "mean", reference) for name in _NAME for reference in ("stored", "previous")
     ]
     cells += [("one task", name, weights, "stored") for name in _NAME for weights in ("mean", "sum")]
@@ -32,9 +32,7 @@ def controllers(*, T: int, V: float, delta: float, points: int, tell: Tell = qui
     rows: list[dict[str, Any]] = []
     for stream, name, weights, reference in counted(cells, tell):
         optima, star, prime = _stream(stream, T)
-        run = simulate(
-            optima, V=V, delta=delta, solver="exact", reference=reference, weights=weights, controller=name
-        )
+        run = simulate(optima, V=V, delta=delta, solver="exact", reference=reference, weights=weights, controller=name)
         facts = facts_of(run)
         mean, first = forgotten(facts), totals(facts)[..., 0]
         bound = np.full(T, np.nan)

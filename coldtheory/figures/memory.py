@@ -31,7 +31,9 @@ def memory_sizes(
         found = _errors(simulate(tasks, V=V, delta=delta, solver="exact"), p)
         for reference in _CASES:
             found |= _forgotten(tasks, reference, V, delta, p)
-        rows += [{"M": M, "seed": i, **{name: float(values[i]) for name, values in found.items()}} for i in range(seeds)]
+        rows += [
+            {"M": M, "seed": i, **{name: float(values[i]) for name, values in found.items()}} for i in range(seeds)
+        ]
     return Table.of(rows)
 
 
@@ -40,7 +42,9 @@ def memory_lengths(*, lengths: Sequence[int], n: int, m: int, seeds: int, p: flo
     rows = []
     for T in counted(list(lengths), tell):
         found = _errors(simulate(_alternating(T, n, m, seeds), V=1.0), p)
-        rows += [{"T": T, "seed": i, **{name: float(values[i]) for name, values in found.items()}} for i in range(seeds)]
+        rows += [
+            {"T": T, "seed": i, **{name: float(values[i]) for name, values in found.items()}} for i in range(seeds)
+        ]
     return Table.of(rows)
 
 
@@ -59,7 +63,8 @@ def _errors(run: Run, p: float) -> dict[str, Array]:
     bound = (mean.rhs - mean.terms["task variation"]) * run.tasks.T / K
     return {
         "error": every.lhs.sum(axis=-1) / K, "expected": every.terms["expected error"].sum(axis=-1) / K, "bound": bound,
-        "always": always.rhs.sum(axis=-1) / K, "largest": every.lhs.max(axis=-1), "largest_bound": every.rhs.max(axis=-1),
+        "always": always.rhs.sum(axis=-1) / K, "largest": every.lhs.max(axis=-1),
+        "largest_bound": every.rhs.max(axis=-1),
     }  # fmt: skip
 
 

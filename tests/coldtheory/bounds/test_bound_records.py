@@ -109,7 +109,7 @@ MISSED = {
     "leaky queue": lambda: _run(controller="nupi"),
     "Yu-Neely controller": lambda: _run(reference="stored"),
     "a < 1": lambda: _run(controller="leaky:a=1", solver="exact", delta=0.6),
-    "sampled memory": lambda: _run(),
+    "sampled memory": _run,
     "V is constant": lambda: _run(V_schedule=[1.0, 1.0, 1.5]),
     "queues drive the model": lambda: _run(weights="none"),
     "mean weights": lambda: _run(weights="sum"),
@@ -153,7 +153,9 @@ def test_a_missed_premise_makes_a_statement_not_applicable(premise: str) -> None
 
 def test_every_premise_of_every_form_is_tested_above() -> None:
     asked = {
-        name for id_, form in FORMS for name in evaluate(id_, form, _fitting(id_, form), **_options(id_, form)).assumptions
+        name
+        for id_, form in FORMS
+        for name in evaluate(id_, form, _fitting(id_, form), **_options(id_, form)).assumptions
     }
     assert asked == set(MISSED)
 
