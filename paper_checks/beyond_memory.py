@@ -105,8 +105,8 @@ def _two_point_failures(n: int, m: int, count: int) -> float:
     label="new:forgetting_uniform",
     section=SECTION,
     statement="""In Case 3 the bound on mean forgetting holds after every task at once, whatever V_t > 0 does: the
-        mean over k < t <= s is at most delta + (2/s) sqrt(2 B_s). All but a share theta of the tasks have a total excess of at
-        most sqrt(2 B_s/theta).""",
+        mean over k < t <= s is at most delta + (2/s) sqrt(2 B_s). All but a share theta of the tasks have a total
+        excess of at most sqrt(2 B_s/theta).""",
     recorded="holds",
     explain=e.explanation(
         "forgetting_uniform",
@@ -194,8 +194,8 @@ def yu_neely() -> Finding:
     label="new:yu_neely",
     section=SECTION,
     statement="""Yu and Neely's total violation of O(1) per constraint carries over: under their controller, in Case 3
-        with mean weights and a strictly feasible ideal problem, the sum over t of F_k[t] - delta stays bounded for every
-        k.""",
+        with mean weights and a strictly feasible ideal problem, the sum over t of F_k[t] - delta stays bounded for
+        every k.""",
     recorded="false",
     explain="""
         The stream of forgetting-one-task under this controller. If Q_1 stayed bounded, the weight (Q_1 + g_1)/(t-1)

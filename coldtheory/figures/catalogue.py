@@ -151,8 +151,8 @@ _FIGURES: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]]
         "memory_size", "", "How many samples the memory needs",
         "The error of a memory of M of 128 samples falls like 1/√M and vanishes with the last sample; the mean over "
         "many tasks is proved to be close to its expectation, the largest grows with the logarithm of T. Twice the "
-        "error is what the memory adds to the bound on real forgetting in Case 3; Case 1 forgets everything whatever it "
-        "stores.",
+        "error is what the memory adds to the bound on real forgetting in Case 3; Case 1 forgets everything whatever "
+        "it stores.",
         ("memory_sizes", "memory_lengths"), "memory:draw_memory_size", ("memory",),
     ),
     (
