@@ -53,6 +53,8 @@ class Scale:
     delta: tuple[float, ...] = log_grid(1e-1, 1e3, 25)
     lengths: tuple[int, ...] = (50, 150, 500, 1500)
     few_seeds: int = 5  # for streams of 1500 tasks
+    doublings: tuple[int, ...] = (5, 10, 20, 40, 80, 160, 320)
+    noise_seeds: int = 100
     noise: tuple[float, ...] = log_grid(1e-4, 1e-1, 10)
     drift: tuple[float, ...] = (0.0, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
     stride: int = 3
@@ -136,6 +138,13 @@ _FIGURES: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]]
         "the models.",
         ("variation",), "variation:draw_variation", (),
     ),
+    (
+        "moving", "", "Adaptive steps, moving V and noise",
+        "Three theorems that the paper lacks, over the number of tasks: steps η_t = c/α_t and V_t = V t^{1/3} keep the "
+        "gradient, the gap and the queue below their bounds in Case 1 and in Case 3; with noisy gradients the bound "
+        "needs its variance term, without which the measured gradient crosses it.",
+        ("steps_over_T",), "steps:draw_moving", ("steps",),
+    ),
 )  # fmt: skip
 
 
@@ -182,6 +191,10 @@ def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
         ),
         _table("bound_terms", "bounds:bound_terms", regimes=list(ALL), V=list(s.V), **span),
         _table("variation", "variation:variation", noise=list(s.noise), drift=list(s.drift), V=TOY.V, **span),
+        _table(
+            "steps_over_T", "steps:steps_over_T", lengths=list(s.doublings), factor=0.5, delta=0.01, noise=0.5,
+            eta=0.3, noise_seeds=s.noise_seeds,
+        ),
         _table("picture", "picture:picture", rounds=s.rounds, V=[1.0, 10.0], slack=1.5),
     ]  # fmt: skip
     return {table.name: table for table in tables}
