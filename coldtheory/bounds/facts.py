@@ -61,6 +61,7 @@ class Facts:
     phi_before: Array  #: Phi_t(x_{t-1}), (..., T)
     phi_after: Array  #: Phi_t(x_t), (..., T)
     hat: Array  #: hatPhi_k(x_t), (..., T+1, T)
+    hat_above: Array  #: hatPhi_k(x_t) - inf hatPhi_k, the infimum over R^d or W, (..., T+1, T)
     hat_ref: Array  #: hatPhi_k(ref_{t,k}), (..., T, T)
     conflict: Array  #: sum_{k<t} beta_k max(0, -<grad Phi_t, grad hatPhi_k>(x_{t-1})), (..., T)
     curvature: Array  #: largest curvature of DPP_t, (..., T)
@@ -237,7 +238,8 @@ class Facts:
         a candidate, unless its window is too short. Case 1 meets it only by chance, (...)."""
         if self.reference == "stored":
             return np.ones(self.lead, bool)
-        worse = (self.forgetting - self.increments).max(axis=(-2, -1))
+        own = np.diagonal(self.hat[..., 1:, :], axis1=-2, axis2=-1)[..., None, :]
+        worse = np.where(np.tri(self.T, k=-1, dtype=bool), self.hat_ref - own, -np.inf).max(axis=(-2, -1))
         return np.asarray(worse <= 2.0 * self.hat_rounding)
 
     def premise(self, name: str) -> np.ndarray:

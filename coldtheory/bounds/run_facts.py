@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -104,6 +104,12 @@ class RunFacts(Facts):
         return np.stack([self.phi_hat.at(x) for x in models], axis=-2)  # one model at a time: T d numbers per run
 
     @cached_property
+    def hat_above(self) -> Array:  # type: ignore[override]
+        from_zero = replace(self.phi_hat, offsets=np.zeros_like(self.phi_hat.offsets))
+        models = np.moveaxis(self.run.w, -2, 0)[..., None, :]
+        return np.stack([from_zero.at(x) for x in models], axis=-2)
+
+    @cached_property
     def hat_ref(self) -> Array:  # type: ignore[override]
         return reference_values(self.hat, self.reference, self.run.settings.window)
 
@@ -185,7 +191,7 @@ class RunFacts(Facts):
         return np.asarray(np.sqrt(np.max(squares, axis=0)))
 
     @cached_property
-    def _size(self) -> Array:
+    def size(self) -> Array:
         """The largest squared norm of a model or an optimum, (...)."""
         points = self.run.w, self.phi.optima, self.phi_hat.optima  # memory optima too: the simulator's origin is there
         squares = [np.broadcast_to(np.square(p).sum(axis=-1).max(axis=-1), self.lead) for p in points]
@@ -193,16 +199,16 @@ class RunFacts(Facts):
 
     @cached_property
     def loss_floor(self) -> Array:
-        return np.asarray(LOSS_FLOOR * self.L * self._size)
+        return np.asarray(LOSS_FLOOR * self.L * self.size)
 
     @cached_property
     def hat_rounding(self) -> Array:
-        return loss_rounding(self.largest_loss, self.l, np.sqrt(self._size), self.phi.d)
+        return loss_rounding(self.largest_loss, self.l, np.sqrt(self.size), self.phi.d)
 
     @cached_property
     def phi_rounding(self) -> Array:
         largest = np.maximum(self.phi_before, self.phi_after).max(axis=-1)
-        return loss_rounding(largest, self.L, np.sqrt(self._size), self.phi.d)
+        return loss_rounding(largest, self.L, np.sqrt(self.size), self.phi.d)
 
     @cached_property
     def curvature_kept(self) -> np.ndarray:

@@ -58,6 +58,7 @@ class Scale:
     noise: tuple[float, ...] = log_grid(1e-4, 1e-1, 10)
     drift: tuple[float, ...] = (0.0, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
     stride: int = 3
+    horizons: tuple[int, ...] = (20, 50, 100, 200, 400, 800, 1600, 3200)
     rounds: int = 40
     engine: Engine = "loky"
 
@@ -139,6 +140,13 @@ _FIGURES: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]]
         ("variation",), "variation:draw_variation", (),
     ),
     (
+        "forgetting", "", "Real forgetting, measured and proved",
+        "The mean of all past tasks' losses above what they were at the end of their own task. With the previous model as "
+        "reference it stays above δ, with empty queues where optima creep, and its bound grows with T; with the best "
+        "model or a stored one it is proved to come down to δ: the excess of the bound falls as √(V/T).",
+        ("forgetting",), "forgetting:draw_forgetting", (),
+    ),
+    (
         "moving", "", "Adaptive steps, moving V and noise",
         "Three theorems that the paper lacks, over the number of tasks: steps η_t = c/α_t and V_t = V t^{1/3} keep the "
         "gradient, the gap and the queue below their bounds in Case 1 and in Case 3; with noisy gradients the bound "
@@ -191,6 +199,10 @@ def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
         ),
         _table("bound_terms", "bounds:bound_terms", regimes=list(ALL), V=list(s.V), **span),
         _table("variation", "variation:variation", noise=list(s.noise), drift=list(s.drift), V=TOY.V, **span),
+        _table(
+            "forgetting", "forgetting:forgetting", lengths=list(s.horizons), seed=0,
+            V={"alternating": [1.0, 0.1, 10.0], "creeping": [1.0], "conflict": [400.0]},  # about twice delta
+        ),
         _table(
             "steps_over_T", "steps:steps_over_T", lengths=list(s.doublings), factor=0.5, delta=0.01, noise=0.5,
             eta=0.3, noise_seeds=s.noise_seeds,

@@ -87,6 +87,10 @@ class CosineFacts(Facts):
         return self.phi_hat.values(self.trace.w)
 
     @cached_property
+    def hat_above(self) -> Array:  # type: ignore[override]
+        return np.asarray(self.hat - self.W.extremes(self.phi_hat)[0][:, None])
+
+    @cached_property
     def hat_ref(self) -> Array:  # type: ignore[override]
         return reference_values(self.hat, self.reference, None)
 

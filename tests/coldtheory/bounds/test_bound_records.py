@@ -121,6 +121,7 @@ MISSED = {
     "w* is feasible": lambda: _run(solver="exact", delta=0.6),
     "delta' <= delta": lambda: _run(solver="exact", delta=0.1),
     "delta' < delta": lambda: _run(solver="exact", delta=0.5),
+    "curvatures are positive multiples of the identity": lambda: simulate(from_optima(LINE, [0.0, 1.0, 1.0]), V=1.0),
     "w* in W": lambda: facts_of(_run(solver="exact", delta=0.6), Ball([0.0], 0.4)),
 }
 

@@ -50,7 +50,7 @@ def test_instance_breaks_the_printed_form_and_no_other(name: str) -> None:
     rel = 4**8 * np.finfo(np.float64).eps * instance.T if name in ("thm3_sum_case1", "cor1_sum") else 1e-9
     assert float(worst.lhs) == pytest.approx(instance.expected["lhs"], rel=rel, abs=1e-12)
     assert float(worst.rhs) == pytest.approx(instance.expected["rhs"], rel=rel, abs=1e-12)
-    assert bound.kind == "false as printed"
+    assert bound.kind == "false as printed" or instance.waives  # a theorem without one of its premises
     assert bound.violated.all()
     assert instance.tasks.d <= 2
     if instance.holds is not None:
