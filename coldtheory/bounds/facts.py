@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..ground.errors import ColdError, unknown_name
+from ..memory import Samples
 from ..quadratics import Array
 from ..tolerance import RTOL, loss_rounding
 
@@ -37,6 +38,8 @@ class Facts:
     noisy: bool
     convex: bool
     controller: str = "queue"  #: the name of the rule that makes weights of constraints, see `coldtheory.controllers`
+    leak: float = 0.0  #: the share a of its length that a leaky queue forgets at every update
+    samples: Samples | None = None  #: what is known of the samples, where tasks are means over samples
     noise_sq: Array | float = 0.0  #: s^2 = E|xi|^2 of the noise xi that is added to grad Phi_t
     streams: tuple[int, ...] = ()  #: the first of the leading axes, along which noise is independent
 
@@ -73,6 +76,9 @@ class Facts:
     gaps: Array  #: sup_W hatPhi_k - inf_W hatPhi_k, (..., T)
     models_inside: np.ndarray
     inner_inside: np.ndarray  #: also the iterates between two tasks are in W
+    memory_error: Array  #: sup_W |Phi_k - hatPhi_k|, (..., T)
+    memory_rounding: Array  #: how far such a difference is off by rounding, (...)
+    mean_distance: Array  #: the largest distance from the optimum of Phi_k to a point of W, (..., T)
 
     def variation(self, reading: Reading) -> Array:
         """|Phi_t - Phi_{t-1}|, the supremum over W or the value at x_{t-1}; 0 at t = 1: (..., T)."""
@@ -93,6 +99,10 @@ class Facts:
     def inside(self, points: Array) -> np.ndarray:
         """Whether points (..., n, d) are in W, (..., n)."""
         raise NotImplementedError
+
+    def before_sampling(self) -> Facts:
+        """The same facts with a W that was chosen before the memory was drawn."""
+        return self
 
     # -----------------------------------------------------------------------------------------------
     # What follows from the above
@@ -252,9 +262,13 @@ class Facts:
             "exact gradients": lambda: not self.noisy,
             "convex losses": lambda: self.convex,
             "Case 1": lambda: self.reference == "previous",
+            "Case 2": lambda: self.reference == "best",
             "Case 3": lambda: self.reference == "stored",
             "no reference is worse than x_k": lambda: self._reference_no_worse,
             "plain queue": lambda: self.controller == "queue",
+            "leaky queue": lambda: self.controller in ("leaky", "queue"),  # with a = 0 it is the plain one
+            "Yu-Neely controller": lambda: self.controller == "yu-neely",
+            "sampled memory": lambda: self.samples is not None,
             "V is constant": lambda: (self.V_t == self.V_t[..., :1]).all(axis=-1),
             "V never falls": lambda: (np.diff(self.V_t, axis=-1) >= 0).all(axis=-1),
             "V never rises": lambda: (np.diff(self.V_t, axis=-1) <= 0).all(axis=-1),

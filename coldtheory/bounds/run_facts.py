@@ -45,8 +45,9 @@ class RunFacts(Facts):
         self.reference, self.weights = settings.reference, settings.weights
         self.solver = "prescribed" if isinstance(run, PrescribedRun) else settings.solver
         self.projected, self.noisy, self.convex = settings.ball is not None, bool(np.any(settings.noise > 0)), True
-        self.controller = settings.controller.name
+        self.controller, self.leak = settings.controller.name, getattr(settings.controller, "a", 0.0)
         self.noise_sq, self.streams = run.tasks.d * settings.noise**2, run.tasks.streams
+        self.samples = run.tasks.samples
         spread = (*run.tasks.streams, *(1,) * len(settings.shape))
         self.L, self.l = (q.smoothness.reshape(spread) for q in (run.tasks.phi, run.tasks.phi_hat))
         self.V, self.delta, self.steps, self.eta = run.V, run.delta, settings.steps, run.eta
@@ -242,6 +243,29 @@ class RunFacts(Facts):
                            else self.phi.hessians[..., :1, :, :], self.phi.offsets[..., :1])  # fmt: skip
         nothing = Quadratics(first.optima, 0.0 * first.hessians, 0.0 * first.offsets)
         return np.broadcast_to(sup_abs_difference(first, nothing, self.ball)[..., 0], self.lead)
+
+    @cached_property
+    def memory_error(self) -> Array:  # type: ignore[override]
+        return np.broadcast_to(sup_abs_difference(self.phi, self.phi_hat, self.ball), (*self.lead, self.T))
+
+    @cached_property
+    def memory_rounding(self) -> Array:  # type: ignore[override]
+        largest = 0.5 * self.L * np.square(self.mean_distance.max(axis=-1))
+        return loss_rounding(largest, self.L, np.sqrt(self.size), self.phi.d)
+
+    @cached_property
+    def mean_distance(self) -> Array:  # type: ignore[override]
+        away = np.sqrt(np.square(self.phi.optima - self.ball.center[..., None, :]).sum(axis=-1))
+        return np.broadcast_to(away + self.ball.radius[..., None], (*self.lead, self.T))
+
+    def before_sampling(self) -> RunFacts:
+        """W is the given ball, or one around all samples and x_0: a ball around the models would depend on the draw."""
+        if self._given_ball is not None or self.samples is None:
+            return self
+        spread = (*self.run.tasks.streams, *(1,) * len(self.run.settings.shape))
+        center = np.broadcast_to(self.samples.center.reshape(*spread, -1), (*self.lead, self.phi.d))
+        start = np.sqrt(np.square(self.run.w[..., 0, :] - center).sum(axis=-1))
+        return RunFacts(self.run, Ball(center, np.maximum(self.samples.radius.reshape(spread), start)))
 
     def variation(self, reading: Reading) -> Array:
         return self._once(measures.loss_variation_terms, reading)

@@ -21,6 +21,14 @@ from ..tasks import REGIMES
 RegimeOption = Annotated[
     str, typer.Option("--regime", "-r", help="low, high, conflict, all, or a file: .toml, .npz (optima) or .csv.")
 ]
+StatementArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="STATEMENT|FILE.py",
+        help="lemma1, thm1, thm2, lemma2, thm3, thm3_sharp, thm4, cor1, cor2_gradient, cor2_queue, lemma_gap, ..., "
+        "or a Python file with a statement of your own, which is run.",
+    ),
+]
 SeedsOption = Annotated[int, typer.Option("--seeds", help="Number of task streams (seeds 0, 1, ...).")]
 TOption = Annotated[str | None, typer.Option("--T", help="Number of tasks.")]
 DimensionOption = Annotated[int | None, typer.Option("--d", help="Dimension of the model.")]

@@ -13,7 +13,7 @@ from coldtheory.bounds import STATEMENTS, Bound, evaluate, facts_of, follow
 from coldtheory.geometry import Ball
 from coldtheory.ground.errors import ColdError
 from coldtheory.nonconvex import Box, Cosines, descend, minimise_on_grid
-from coldtheory.tasks import from_optima
+from coldtheory.tasks import from_optima, from_points
 from tests.calls import calls_of
 
 pytestmark = pytest.mark.kernels
@@ -44,9 +44,11 @@ def _options(id_: str, form: str) -> dict[str, object]:
 
 def _fitting(id_: str, form: str):
     """A run that meets all premises of the form: it is of the family in which the form is searched."""
+    if id_ == "memory_size":
+        return simulate(from_points(np.random.default_rng(0).normal(size=(3, 8, 1)), m=4), V=1.0)
     told = STATEMENTS[id_]
     family = {**told.family, **told.family_of_form.get(form, {})}
-    changes = {name: family[name] for name in ("reference", "weights", "solver") if name in family}
+    changes = {name: family[name] for name in ("reference", "weights", "solver", "controller") if name in family}
     changes |= {"steps": 1} if "noise_seeds" in family else {}
     if _compares(id_, form):
         changes = {"solver": "exact", "delta": 0.6} | changes
@@ -103,6 +105,11 @@ MISSED = {
     "Case 1": lambda: _run(reference="best"),
     "no reference is worse than x_k": lambda: _run(reference="previous"),
     "plain queue": lambda: _run(controller="leaky"),
+    "Case 3": lambda: _run(controller="yu-neely"),
+    "leaky queue": lambda: _run(controller="nupi"),
+    "Yu-Neely controller": lambda: _run(reference="stored"),
+    "a < 1": lambda: _run(controller="leaky:a=1", solver="exact", delta=0.6),
+    "sampled memory": lambda: _run(),
     "V is constant": lambda: _run(V_schedule=[1.0, 1.0, 1.5]),
     "queues drive the model": lambda: _run(weights="none"),
     "mean weights": lambda: _run(weights="sum"),

@@ -205,6 +205,15 @@ def test_simulate_summarises_and_saves(call, tmp_path):
         (("simulate", "--V", "6000"), "largest stable eta there is 0.000333"),
         (("simulate", "--seed=-1"), "seed must be"),
         (("simulate", "--regime", "all"), "one regime"),
+        (("simulate", "--points", "5", "--spread", "1e308"), "spread must be >= 0 and <= 1e+100"),
+        (("simulat",), "No such command 'simulat'. Did you mean 'simulate'? see"),
+        (("--nothing",), "No such option: --nothing; see"),
+        (("simulate", "--nothing", "1"), "No such option: --nothing"),
+        (("simulate", "--V"), "Option '--V' requires an argument; see --help"),
+        (("simulate", "--seed", "x"), "Invalid value for '--seed'"),
+        (("results", "list"), "No such command 'list'"),
+        (("results", "export"), "Missing argument"),
+        (("simulate", "x" * 5000), "xxx...; see"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(call, words, problem):
