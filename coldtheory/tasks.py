@@ -30,6 +30,7 @@ from .paper import TOY
 from .quadratics import Array, Quadratics
 
 _COPIES = 4  # of a stream are in memory while it is made: parts, sums, the stack of all seeds
+_LARGEST_SPREAD = 1e100  # the squares of such points, and their sums, are still numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +188,7 @@ def with_sampled_points(
     name: str, seeds: Iterable[int], centres: Array, *, n: int, m: int | None = None, spread: float = 0.3
 ) -> Tasks:
     """Sampled tasks (see `make_tasks`) around given centres (S, T, d), keyed by (seed, name)."""
-    n, spread = whole("n", n, least=1), number("spread", spread, least=0)
+    n, spread = whole("n", n, least=1), number("spread", spread, least=0, most=_LARGEST_SPREAD)
     T, d = centres.shape[1:]
     kept = n if m is None else _memory_size(m, n)
     demand_memory(_COPIES * array_bytes((T, n, d)), f"{n} points for each of {T} tasks")

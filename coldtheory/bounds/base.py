@@ -20,7 +20,8 @@ from ..tolerance import within
 if TYPE_CHECKING:
     from .facts import Facts
 
-Kind = Literal["tight", "valid", "false as printed"]
+#: "conjectured": a statement of someone else's, of which nobody has said that it is proved
+Kind = Literal["tight", "valid", "false as printed", "conjectured"]
 
 STANDARD_ERRORS = 5.0  # a statement in expectation counts as broken beyond so many of them
 

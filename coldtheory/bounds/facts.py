@@ -262,6 +262,7 @@ class Facts:
             "exact gradients": lambda: not self.noisy,
             "convex losses": lambda: self.convex,
             "Case 1": lambda: self.reference == "previous",
+            "Case 2": lambda: self.reference == "best",
             "Case 3": lambda: self.reference == "stored",
             "no reference is worse than x_k": lambda: self._reference_no_worse,
             "plain queue": lambda: self.controller == "queue",

@@ -37,7 +37,7 @@ def forgetting(*, lengths: Sequence[int], V: Mapping[str, Sequence[float]], seed
     rows = [
         {"stream": stream, "reference": reference, "V": v, "T": T, **_measured(stream, reference, v, T, seed)}
         for T, (stream, reference, v) in counted(
-            [(T, cell) for T in lengths for cell in cells if T >= _SHORTEST.get(cell[0], 2)], tell
+            [(T, cell) for T in lengths for cell in cells if _SHORTEST.get(cell[0], 2) <= T], tell
         )
     ]
     return Table.of(rows)

@@ -13,7 +13,7 @@ from string import Template
 from typing import Any
 
 from .. import __version__
-from ..bounds import STATEMENTS
+from ..bounds import STATEMENTS, Statement, plugged_statements
 from ..controllers import CONTROLLERS
 from ..ground.errors import ColdError
 from ..ground.provenance import provenance
@@ -50,10 +50,13 @@ _NO_FIGURES = "<p>No pictures yet; <code>coldtheory plot all</code> draws them.<
 _RESULT_KEYS = ("regime", "T", "d", "V", "eta", "delta", "steps", "reference", "weights", "solver")
 
 
-def build_report(outcomes: Outcomes, *, results: Path, figures: Path | None) -> str:
-    """The whole page from outcomes, a folder of stored results and a folder of figures (None: no figures)."""
+def build_report(outcomes: Outcomes, *, results: Path, figures: Path | None, own: Iterable[Statement] = ()) -> str:
+    """The whole page from outcomes, a folder of stored results and a folder of figures (None: no figures).
+
+    own : further statements to show, beside ours and those of installed packages
+    """
     origin = provenance()
-    statements = list(STATEMENTS.values())
+    statements = [*STATEMENTS.values(), *plugged_statements(taken=STATEMENTS).values(), *own]
     script = _script()
     pictures = figure_cards(figures) if figures is not None else ""
     page = Template(_file("page.html"))

@@ -43,7 +43,8 @@ def file_content(found: Found) -> dict[str, Any]:
 def _note(found: Found) -> str:
     what = "Breaks the statement" if found.best.broken else "The tightest instance found"
     beyond = f" The premises {', '.join(found.best.waived)} were not asked for." if found.best.waived else ""
-    return f"{what}; found by a search from a cold start, seed {found.config['seed']}.{beyond}"
+    how = found.config.get("stage", "a search from a cold start")
+    return f"{what}; found by {how}, seed {found.config['seed']}.{beyond}"
 
 
 def to_toml(data: Mapping[str, Any]) -> str:

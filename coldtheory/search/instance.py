@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context, Decimal
 from typing import Any
 
-from ..bounds import STATEMENTS, Bound
+from ..bounds import Bound, Statement
 from ..counterexamples import Counterexample, replay
 from ..ground.errors import ColdError, DivergenceWarning
 from ..tasks import from_optima
-from .plans import MAIN_FORMS, Plan
+from .plans import Plan, main_forms
 from .population import scores, settings_of, step_sizes, tasks_of, tightness
 from .space import Candidates
 
@@ -72,7 +72,9 @@ def plain_of(candidates: Candidates, plan: Plan, row: int) -> Plain:
     }
 
 
-def confirm(plain: Plain, statement: str, form: str, waived: Collection[str] = (), name: str = "found") -> Confirmed:
+def confirm(
+    plain: Plain, statement: str | Statement, form: str, waived: Collection[str] = (), name: str = "found"
+) -> Confirmed:
     """The statement on the instance, simulated alone."""
     bare = Counterexample(name, statement, form, "", from_optima(**plain["tasks"]), plain["settings"], {},
                           options=plain["options"], seeds=plain.get("seeds", {}).get("count"))  # fmt: skip
@@ -90,10 +92,9 @@ def in_form(found: Confirmed, form: str) -> Bound:
 
 
 def form_that_holds(found: Confirmed) -> str | None:
-    """The form that is known to be true (`corrected` or `proved`), if there is one and it holds on this run."""
-    own, forms = found.instance.form, STATEMENTS[found.instance.statement].forms
-    for form in MAIN_FORMS:
-        if form != own and form in forms and str(in_form(found, form).outcome) == "holds":
+    """The first form that is meant to be true and does hold on this run, if there is one."""
+    for form in main_forms(found.instance.statement):
+        if form != found.instance.form and str(in_form(found, form).outcome) == "holds":
             return form
     return None
 

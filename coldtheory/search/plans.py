@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from itertools import product
 from typing import Any, Literal, get_args
 
-from ..bounds import STATEMENTS
+from ..bounds import Statement, find_statement
+from ..bounds.own import LABEL
 from ..controllers import controller_of
-from ..ground.checks import choice, number, whole
+from ..ground.checks import choice, number, shown, whole
 from ..ground.errors import ColdError
 from ..settings import Reference, Solver, Weights
 
@@ -103,21 +107,68 @@ _FORMS: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 
-def check_form(statement: str, form: str) -> None:
+# What a statement of one's own leaves open, all of it is tried; the simplest first.
+_OPEN: dict[str, tuple[Any, ...]] = {
+    "d": (1, 2),
+    "solver": ("gd", "exact"),
+    "weights": ("mean", "sum"),
+    "reference": ("previous", "best", "stored"),
+}
+
+
+def check_form(statement: str | Statement, form: str) -> None:
     """A `ColdError` with the nearest names unless this statement has this form."""
-    choice(f"form of {statement}", form, STATEMENTS[choice("statement", statement, STATEMENTS)].forms)
+    told = find_statement(statement)
+    choice(f"form of {told.id}", form, told.forms)
 
 
-def first_form(statement: str) -> str:
+def first_form(statement: str | Statement) -> str:
     """The first of `printed`, `corrected` and `proved` that the statement has, else the form that it lists first."""
-    forms = STATEMENTS[choice("statement", statement, STATEMENTS)].forms
+    forms = find_statement(statement).forms
     return next((name for name in ("printed", *MAIN_FORMS) if name in forms), next(iter(forms)))
 
 
-def plan_for(statement: str, form: str, **chosen: Any) -> Plan:
+def main_forms(statement: str | Statement) -> tuple[str, ...]:
+    """The forms that are meant to be true: `corrected` or `proved`, else all after the first, the last one first."""
+    forms = find_statement(statement).forms
+    return tuple(name for name in MAIN_FORMS if name in forms) or tuple(reversed(list(forms)[1:]))
+
+
+def plan_for(statement: str | Statement, form: str, **chosen: Any) -> Plan:
     """The default plan of a form with the user's choices (those that are not None) in place of its entries."""
     check_form(statement, form)
-    told = STATEMENTS[statement]
-    family = {**told.family, **told.family_of_form.get(form, {}), **_FORMS.get((statement, form), {})}
-    plan = replace(_PLANS.get(statement, Plan()), **family)
-    return replace(plan, **{name: value for name, value in chosen.items() if value is not None}).checked()
+    told = find_statement(statement)
+    family = {**_family(told, form), **_FORMS.get((told.id, form), {})}
+    try:
+        plan = _filled(_PLANS.get(told.id, Plan()), family)
+    except ColdError as error:
+        line = getattr(inspect.unwrap(told.forms[form]), "__code__", None)
+        at = "" if line is None else f":{line.co_firstlineno}"
+        raise ColdError(f"{told.id}{at} ({form}), where to look: {error}") from None
+    return _filled(plan, {name: value for name, value in chosen.items() if value is not None})
+
+
+def _filled(plan: Plan, entries: Mapping[str, Any]) -> Plan:
+    """A plan with these entries, checked; one number of tasks may stand for a range."""
+    for name in entries:
+        choice("field of a plan", name, [field.name for field in fields(Plan)])
+    T = entries.get("T", plan.T)
+    span = (T, T) if isinstance(T, int) else T
+    if not (isinstance(span, tuple | list) and len(span) == 2):
+        raise ColdError(f"T is a number of tasks or a pair such as (2, 8), got {shown(T)}")
+    return replace(plan, **{**entries, "T": tuple(span)}).checked()
+
+
+def plans_for(statement: str | Statement, form: str, **chosen: Any) -> list[Plan]:
+    """The plan of a form, and for a statement of one's own the same with all that its premises leave open."""
+    told = find_statement(statement)
+    plan = plan_for(told, form, **chosen)
+    if not told.label.startswith(LABEL):
+        return [plan]
+    fixed = {*_family(told, form), *(name for name, value in chosen.items() if value is not None)}
+    free = {name: values for name, values in _OPEN.items() if name not in fixed}
+    return [replace(plan, **dict(zip(free, values, strict=True))) for values in product(*free.values())]
+
+
+def _family(told: Statement, form: str) -> dict[str, Any]:
+    return {**told.family, **told.family_of_form.get(form, {})}

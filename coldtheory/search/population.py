@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._batch import MEASURED, _first_state, _world, noise_of, step
-from ..bounds import Bound, evaluate
+from ..bounds import Bound, Statement, evaluate
 from ..controllers import controller_of
 from ..quadratics import Array
 from ..settings import Settings
@@ -176,7 +176,9 @@ def _diverged(w: Array, optima: Array, alpha: Array, settings: PerCandidate) -> 
         return np.asarray(expands & ~(np.abs(w).max(axis=(-2, -1)) <= _FAR * radius[:, None]))
 
 
-def assess(statement: str, form: str, candidates: Candidates, plan: Plan, waived: Collection[str] = ()) -> Array:
+def assess(
+    statement: str | Statement, form: str, candidates: Candidates, plan: Plan, waived: Collection[str] = ()
+) -> Array:
     """A score for every candidate, (B,): see `scores`."""
     tasks = tasks_of(candidates)
     eta = step_sizes(tasks, candidates, plan)
