@@ -37,7 +37,6 @@ _SEEDS, _N, _P = 20, 60, 0.05
         "0.05, and by 4000 draws of two-point samples, which fail no more often than p. The margin is the least "
         "relative slack.",
     ),
-    pictures=("memory_size",),
 )  # fmt: skip
 def memory_size() -> Finding:
     batches = [_sampled(regime, m) for regime in e.REGIMES for m in (3, 20, 57)]
@@ -113,7 +112,6 @@ def _two_point_failures(n: int, m: int, count: int) -> float:
         "Checked on minimisers and descents with constant, rising and falling V. The margin is the least relative "
         "slack.",
     ),
-    pictures=("controllers",),
 )
 def forgetting_uniform() -> Finding:
     batches = [_runs("queue", schedule=schedule) for schedule in (None, "power:0.3333", "power:-0.5")]
@@ -138,7 +136,6 @@ def forgetting_uniform() -> Finding:
         smallest) and forgetting_one_task_for_ever refute the form `hoped`, a total of at most sqrt(2 B_s) per task.
         With sum weights the total of that task stays at 1/2. Replay: coldtheory replay
         forgetting_one_task_for_ever.""",
-    pictures=("controllers",),
 )
 def forgetting_one_task() -> Finding:
     return _one_task("queue", "forgetting_one_task")
@@ -157,7 +154,6 @@ def forgetting_one_task() -> Finding:
         "Checked with a = 0.02, 0.3 and 1, also for a tolerance below the smallest feasible one. The margin is the "
         "least relative slack.",
     ),
-    pictures=("controllers",),
 )
 def leaky_queue() -> Finding:
     leaks = ("leaky:a=0.02", "leaky:a=0.3", "leaky:a=1")
@@ -180,7 +176,6 @@ def leaky_queue() -> Finding:
     explain=e.explanation(
         "yu_neely", "Checked on minimisers and descents, mean and sum weights. The margin is the least relative slack."
     ),
-    pictures=("controllers",),
 )
 def yu_neely() -> Finding:
     batches = [_runs("yu-neely"), _runs("yu-neely", schedule="power:0.3333")]
@@ -203,7 +198,6 @@ def yu_neely() -> Finding:
         contradiction. In fact the total grows by 0.2362 per task, as under the queue. Their proof has a fixed number
         of constraints, each with its full weight; sum weights restore it on this stream. Replay: coldtheory replay
         yu_neely_one_task_for_ever.""",
-    pictures=("controllers",),
 )
 def yu_neely_constant() -> Finding:
     return _one_task("yu-neely", "yu_neely_one_task")
@@ -221,7 +215,6 @@ def yu_neely_constant() -> Finding:
         is forgotten for ever is enough), so that no proof through it can show more. The mean itself did not grow on
         any of the streams that were tried: optima that alternate, at random, in blocks of doubling length, on circles,
         on a simplex. No proof and no counterexample is known here. The evidence compares T = 100 with T = 800.""",
-    pictures=("controllers",),
 )
 def mean_violation() -> Finding:
     told, growth = [], []

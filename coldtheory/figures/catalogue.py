@@ -164,8 +164,8 @@ _FIGURES: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]]
         "controllers", "", "Other controllers than the queue",
         "In Case 3 the queue and Yu and Neely's controller bring mean forgetting down to δ, a leak leaves a bias; in "
         "Case 1 none of them reaches δ. Under mean weights one task among many is forgotten for ever by all of them, "
-        "under sum weights by none. The root mean square of the queues, which is what is bounded, grows like √T; their "
-        "mean does not grow.",
+        "under sum weights it comes down to δ but for the leak. The root mean square of the queues, which is what is "
+        "bounded, grows like √T; their mean does not grow.",
         ("controllers",), "controllers:draw_controllers", ("controller",),
     ),
     (
