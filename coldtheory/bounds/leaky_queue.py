@@ -83,9 +83,7 @@ def cap(facts: Facts) -> Bound:
     """A queue that leaks is bounded, whatever the models do."""
     t = np.arange(1.0, facts.T + 1.0)
     age = np.maximum(t[:, None] - t, 0.0)
-    count = (
-        age if facts.leak == 0 else -np.expm1(age * np.log1p(-facts.leak)) / facts.leak if facts.leak < 1 else age > 0
-    )
+    count = age if facts.leak == 0 else -np.expm1(age * np.log1p(-facts.leak)) / facts.leak if facts.leak < 1 else age > 0
     most = np.maximum(facts.gaps - np.asarray(facts.delta)[..., None], 0.0)
     terms = {"largest increment": most[..., None, :] * count}
     where = "every model at the point of W where a task is worst, after one at its best"
