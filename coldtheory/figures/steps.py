@@ -77,9 +77,8 @@ def draw_moving(tables: Mapping[str, Table]) -> Figure:
     figure, axes = s.panels(3, 2, height=4.3)
     for ax, (id_, (title, label, forms)) in zip(axes.flat, _PANELS.items(), strict=True):
         for reference in forms:
-            _curves(
-                ax, table.where(statement=id_, reference=reference), s.CASE_COLOR[reference], noisy=id_.startswith("noise")
-            )
+            rows = table.where(statement=id_, reference=reference)
+            _curves(ax, rows, s.CASE_COLOR[reference], noisy=id_.startswith("noise"))
         ax.set_xscale("log")
         if id_ == "moving_gap":
             ax.axhline(0.0, color="0.5", linewidth=0.5)
