@@ -325,8 +325,13 @@ def test_plans_are_checked(changes, problem):
         plan_for("thm3", "corrected", **changes)
 
 
+NOT_SEARCHED = {"memory_size"}  # about the random draw of a memory, which the search does not make
+
+
 def test_every_form_has_a_family_that_meets_its_premises():
     for statement in STATEMENTS.values():
+        if statement.id in NOT_SEARCHED:
+            continue
         for form in statement.forms:
             plan = plan_for(statement.id, form)
             values = assess(statement.id, form, draw(plan, T=plan.T[0], count=40), plan)
