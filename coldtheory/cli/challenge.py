@@ -64,7 +64,7 @@ def challenge_one(
         for tally in done.tallies:
             met = f", {tally.applicable} of them applicable" if tally.applicable < tally.tried else ""
             console.print(f"{tally.attempt}: {tally.tried} runs{met}, tightest {_number(tally.tightest)}")
-        console.print(f"tried: {_places(done.plans)}", soft_wrap=True)
+        console.print(f"tried: {_places(done.plans)}")
         if done.found is not None:
             show(done.found)
         _say(console, [done])
@@ -102,7 +102,7 @@ def check_statement(word: str, candidates: int, seed: int, as_json: bool) -> Non
                 f"[dim]{forms}: {places}; a budget of {candidates} runs per form, seed {seed}[/]", soft_wrap=True
             )
         _say(console, done)
-        broken = [one.form for one in done if one.verdict == "violated"]
+        broken = [one.form for one in done if _refuted(one)]
         if broken:
             file = f"coldtheory challenge {word} --form {broken[0]} --out broken.toml"
             console.print(f"The run that breaks it: [bold]{escape(file)}[/]", soft_wrap=True)
