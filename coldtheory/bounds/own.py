@@ -37,6 +37,7 @@ import functools
 import hashlib
 import inspect
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -295,7 +296,8 @@ def _guarded(function: Callable[..., Any], id_: str, name: str, path: Path) -> C
 
     @functools.wraps(function)
     def call(facts: Facts, **options: Any) -> Bound:
-        with _Told(path, name, line), np.errstate(all="ignore"):
+        with _Told(path, name, line), np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # what is not a number is "not applicable"
             given = function(facts, **options)
             if not isinstance(given, Bound):
                 raise ColdError(f"it must return a bound(...), got {shown(given)}")

@@ -254,7 +254,7 @@ def _simpler(plain: Plain) -> Iterator[Plain]:
     def without(values: Any, at: int) -> Any:
         return values[:at] + values[at + 1 :] if isinstance(values, list) and len(values) == T else values
 
-    for at in range(T - 1, -1, -1) if T > 1 else ():
+    for at in range(T - 1, -1, -1) if T > 2 else ():  # one task has no past
         fewer = {name: without(values, at) for name, values in tasks.items()}
         rules = {name: values if name == "w0" else without(values, at) for name, values in settings.items()}
         yield {"tasks": fewer, "settings": rules, "options": options}
