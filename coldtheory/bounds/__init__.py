@@ -1,4 +1,5 @@
-"""Every statement of the paper as a bound that can be evaluated on runs: as printed, corrected, and sharpened.
+"""Every statement of the paper as a bound that can be evaluated on runs: as printed, corrected, and sharpened; and
+theorems that the paper lacks.
 
 Statements of your own, in a file or a package, are evaluated in the same way; see `coldtheory.bounds.own`.
 
@@ -21,19 +22,30 @@ from ..ground.dependencies import note
 from ..ground.errors import ColdError, unknown_name
 from ..simulation import Run
 from . import (
+    adaptive_step,
     constraint,
     cor1,
     cor2,
+    creeping,
+    forgetting,
+    forgetting_uniform,
+    gradient_noise,
+    leaky_queue,
     lemma1_drift,
     lemma2_smoothness,
     lemma_dpp,
     lemma_gap,
     lindley,
+    memory_size,
+    moving_v,
+    no_tradeoff,
+    pareto,
     thm1_gap,
     thm2_queue,
     thm3_gradient,
     thm3_sharp,
     thm4_queue,
+    yu_neely,
 )
 from .base import Bound, Explanation, Statement, quiet
 from .comparators import Comparators, comparators
@@ -58,6 +70,20 @@ STATEMENTS: dict[str, Statement] = {
         lemma_dpp.STATEMENT,
         constraint.STATEMENT,
         lindley.STATEMENT,
+        forgetting.STATEMENT,
+        memory_size.STATEMENT,
+        forgetting_uniform.STATEMENT,
+        leaky_queue.STATEMENT,
+        yu_neely.STATEMENT,
+        adaptive_step.STATEMENT,
+        moving_v.GAP,
+        moving_v.QUEUE,
+        moving_v.GRADIENT,
+        gradient_noise.GRADIENT,
+        gradient_noise.QUEUE,
+        creeping.STATEMENT,
+        pareto.STATEMENT,
+        no_tradeoff.STATEMENT,
     )
 }
 
@@ -86,7 +112,8 @@ def named_statement(word: str) -> Statement:
 def evaluate(id: str | Statement, form: str, run: Run | Facts, ball: Ball | None = None, **options: Any) -> Bound:
     """A statement in one of its forms, on all runs at once. W is `ball`, or each run's smallest one.
 
-    Options: `delta_prime` and `w_star` for Theorems 1 and 2, `constant` for the printed queue part of Corollary 2.
+    Options: `delta_prime` and `w_star` where the ideal problem is compared with, `constant` for the printed queue
+    part of Corollary 2.
     Pass `facts_of(run, ball)` in place of the run to share work between statements.
     """
     statement = find_statement(id)

@@ -1,9 +1,8 @@
-"""`coldtheory check`: every claim of the paper, its verdict, and how far it is from flipping; or one statement."""
+"""`coldtheory check`: claims of the paper and theorems beyond it, and how far each is from flipping; or one statement."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..claims import NO_RUNS, Claim, all_claims, find_claims, reflow, table_of
+from ..claims import NO_RUNS, Claim, all_claims, find_claims, reflow, table_of, tallies
 from ..ground.command_line import JsonOption
 from ..ground.errors import ColdError
 from ..ground.terminal import Bar
@@ -47,7 +46,10 @@ def check(
         ),
     ] = None,
     only: Annotated[
-        str | None, typer.Option("--only", help="An id (with its readings), a label of the paper, or how ids begin.")
+        str | None,
+        typer.Option(
+            "--only", help="An id (with its readings), a label ('new:' for all beyond the paper), or how ids begin."
+        ),
     ] = None,
     explain: Annotated[str | None, typer.Option("--explain", help="Explain a claim instead of checking.")] = None,
     runs: o.RunsOption = None,
@@ -69,7 +71,7 @@ def check(
     seed: Annotated[int | None, typer.Option("--seed", help="Of a statement: which runs (default: 0).")] = None,
     as_json_: JsonOption = False,
 ) -> None:
-    """Check every claim of the paper; exit 1 if one changes from its recorded verdict.
+    """Check every claim of the paper, and the theorems beyond it; exit 1 if one changes from its recorded verdict.
 
     With a statement of your own, try all of its forms: exit 1 if one is violated and does not say that it is false.
 
@@ -146,8 +148,8 @@ def _print(rows: Sequence[Row]) -> None:
         margin = "" if row["margin"] is None else f"{row['margin']:+.2g}"
         table.add_row(row["id"], verdict, margin, escape(row["evidence"]))
     console.print(table)
-    counts = Counter(row["verdict"] for row in rows)
-    console.print(f"{len(rows)} claims: " + ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common()))
+    for line in tallies(rows):
+        console.print(line)
     changed = [row["id"] for row in rows if row["changed"]]
     if changed:
         console.print(f"[bold red]changed from the record:[/] {', '.join(changed)}")

@@ -91,6 +91,7 @@ def side_record(bound: Bound) -> dict[str, Any]:
         "ratio": float(bound.lhs / bound.rhs) if bound.rhs > 0 else None,
         "outcome": str(bound.outcome),
         "kind": bound.kind,
+        "error": float(bound.error),
         "terms": {name: float(term) for name, term in bound.terms.items()},
         "premises": {name: bool(met) for name, met in bound.assumptions.items()},
     }
@@ -107,6 +108,8 @@ def show_bound(console: Console, bound: Bound, waived: tuple[str, ...] = ()) -> 
     table.add_row("right side", f"{float(bound.rhs):.9g}", style="bold")
     for name, term in bound.terms.items():
         table.add_row(f"  {name}", f"{float(term):.9g}", style="dim")
+    if bound.error > 0:
+        table.add_row("standard error of left - right", f"{float(bound.error):.3g}", style="dim")
     console.print(table)
     marks = [
         f"{'[green]yes[/]' if met else '[yellow]waived[/]' if name in waived else '[red]no[/]'} {escape(name)}"

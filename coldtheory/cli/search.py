@@ -55,6 +55,20 @@ def search_one(
     ] = None,
     steps: Annotated[int | None, typer.Option("--steps", help="Gradient steps per task.")] = None,
     step_limit: Annotated[float | None, typer.Option("--step-limit", help="The largest eta alpha_t.")] = None,
+    V_moves: Annotated[
+        Literal["no", "up", "down", "any"] | None,
+        typer.Option("--V-moves", help="How V_t may change from task to task: no, never fall, never rise, or any."),
+    ] = None,
+    eta_rule: Annotated[
+        Literal["constant", "auto"] | None,
+        typer.Option("--eta-rule", help="One eta for all tasks, or eta_t = c/alpha_t with c at most the step limit."),
+    ] = None,
+    controller: Annotated[
+        str | None, typer.Option("--controller", help="Weights of past tasks: queue, leaky:a=0.1, nupi, yu-neely, ...")
+    ] = None,
+    noise_seeds: Annotated[
+        int | None, typer.Option("--noise-seeds", help="Noisy gradients: runs in the mean by which one is judged.")
+    ] = None,
     without: Annotated[
         list[str] | None, typer.Option("--without", help="Name of a premise that need not hold; may be repeated.")
     ] = None,
@@ -78,7 +92,7 @@ def search_one(
     """Search optima, curvatures, memory, V, delta and eta for the largest left/right side of a statement.
 
     Example: [bold]coldtheory search thm1 --seconds 60 --out found.toml --plot found.png[/], then
-    [bold]coldtheory replay found.toml[/]
+    [bold]coldtheory replay found.toml[/]; [bold]coldtheory search moving_gap --V-moves down --reference stored[/]
     """
     check_endings(out, plot)
     told = named_statement(statement)
@@ -86,7 +100,8 @@ def search_one(
     check_form(told, form)
     plan = plan_for(
         told, form, T=_parse_T(T), d=d, blocks=blocks, weights=weights, reference=reference, solver=solver,
-        hessians=hessians, memory=memory, steps=steps, step_limit=step_limit,
+        hessians=hessians, memory=memory, steps=steps, step_limit=step_limit, V_moves=V_moves, eta_rule=eta_rule,
+        controller=controller, noise_seeds=noise_seeds,
     )  # fmt: skip
     limits = {"seconds": seconds, "rounds": rounds, "candidates": candidates}
     found = _watched(told, form, plan, waived=tuple(without or ()), seed=seed, until_broken=until_broken, **limits)
@@ -139,7 +154,8 @@ def _watched(statement: Statement, form: str, plan: Plan, **how: Any) -> Found:
 def as_rerun(found: Found) -> Rerun:
     instance = found.best.instance
     holds = form_that_holds(found.best)
-    return Rerun(instance, instance.run(), found.best.bound, None if holds is None else in_form(found.best, holds), {})
+    other = None if holds is None else in_form(found.best, holds)
+    return Rerun(instance, instance.first_run(), found.best.bound, other, {})
 
 
 def record(found: Found) -> dict[str, Any]:
@@ -173,6 +189,7 @@ def show(found: Found) -> None:
     kind = plan["hessians"] if "hessians" in best.plain["tasks"] else "identity"
     family = [f"T = {best.instance.T}", f"d = {plan['d']}", f"{kind} Hessians"]
     family += ["own memory losses"] if "memory_optima" in best.plain["tasks"] else []
+    family += [] if best.instance.seeds is None else [f"mean over {best.instance.seeds} fresh noise seeds"]
     console.print(f"{verdict}: {', '.join(family)}")
     for name, values in best.plain["tasks"].items():
         console.print(f"  {name.replace('_', ' ')}: {escape(_short(values))}", soft_wrap=True)

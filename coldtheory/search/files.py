@@ -32,6 +32,7 @@ def file_content(found: Found) -> dict[str, Any]:
         content["options"] = best.plain["options"]
     return {
         **content,
+        **({"seeds": best.instance.seeds} if best.instance.seeds else {}),
         "tasks": best.plain["tasks"],
         "settings": best.plain["settings"],
         "search": found.config,

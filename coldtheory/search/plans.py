@@ -10,11 +10,14 @@ from typing import Any, Literal, get_args
 
 from ..bounds import Statement, find_statement
 from ..bounds.own import LABEL
+from ..controllers import controller_of
 from ..ground.checks import choice, number, shown, whole
 from ..ground.errors import ColdError
 from ..settings import Reference, Solver, Weights
 
 Hessians = Literal["identity", "scalar", "psd"]
+Moves = Literal["no", "up", "down", "any"]
+EtaRule = Literal["constant", "auto"]
 
 _LARGEST_T, _LARGEST_D = 60, 8
 MAIN_FORMS = ("corrected", "proved")  #: names of the form of a statement that is true
@@ -22,7 +25,8 @@ MAIN_FORMS = ("corrected", "proved")  #: names of the form of a statement that i
 
 @dataclass(frozen=True)
 class Plan:
-    """A family of runs. Optima, curvatures, memory, x_0, V, delta, delta' and eta are searched within it."""
+    """A family of runs. Optima, curvatures, memory, x_0, V, its moves, delta, delta', eta and the size of the noise are
+    searched within it."""
 
     T: tuple[int, int] = (3, 3)  #: first and last number of tasks; every restart takes the next one
     d: int = 1
@@ -36,6 +40,10 @@ class Plan:
     step_limit: float = 1.0  #: eta alpha_t stays at or below this
     printed_alpha: bool = False  #: the limit is for V L + l Qbar[t-1], whatever the weights
     ideal: bool = False  #: the statement compares with eq. ideal_cl, so delta and delta' must leave it feasible
+    V_moves: Moves = "no"  #: how V_t may change from task to task: not at all, never fall, never rise, or freely
+    eta_rule: EtaRule = "constant"  #: "auto": eta_t = c/alpha_t, where c is searched below step_limit
+    controller: str = "queue"  #: as `coldtheory.controllers.controller_of` reads it
+    noise_seeds: int = 0  #: gradients are noisy, and a candidate is judged by its mean over so many runs; 0: no noise
 
     def checked(self) -> Plan:
         for kind, name, known in (
@@ -43,6 +51,8 @@ class Plan:
             ("weights", self.weights, Weights),
             ("solver", self.solver, Solver),
             ("kind of Hessians", self.hessians, Hessians),
+            ("way in which V moves", self.V_moves, Moves),
+            ("rule of eta", self.eta_rule, EtaRule),
         ):
             choice(kind, name, get_args(known))
         given = (("T", self.T[0]), ("T", self.T[1]), ("d", self.d), ("steps", self.steps), ("blocks", self.blocks))
@@ -61,6 +71,11 @@ class Plan:
             raise ColdError(f"steps must be between 1 and 100, got {self.steps}")
         if not 0 < self.step_limit <= 100:
             raise ColdError(f"step_limit must be above 0 and at most 100, got {self.step_limit}")
+        rule = controller_of(self.controller)
+        if self.solver == "exact" and (rule.looks == "always" or self.noise_seeds):
+            what = "noise_seeds" if self.noise_seeds else f"the controller {rule.name}"
+            raise ColdError(f"{what} and the exact minimiser do not go together: take solver gd")
+        whole("noise_seeds", self.noise_seeds, least=0, most=10_000)
         return self
 
 

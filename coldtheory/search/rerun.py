@@ -49,7 +49,7 @@ def rerun(name: str | Path, form: str | None = None, statement: Statement | None
             check_form(instance.statement, form)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DivergenceWarning)
-            run = instance.run()
+            run = instance.first_run()
             stored = replay(instance).worst()
             wanted = instance.holds if form is None else form
             other = None if wanted is None or wanted == instance.form else replay(instance, wanted).worst()
