@@ -98,9 +98,7 @@ def check_statement(word: str, candidates: int, seed: int, as_json: bool) -> Non
         console.print(table)
         for places in dict.fromkeys(_places(one.plans) for one in done):
             forms = ", ".join(one.form for one in done if _places(one.plans) == places)
-            console.print(
-                f"[dim]{forms}: {places}; a budget of {candidates} runs per form, seed {seed}[/]", soft_wrap=True
-            )
+            console.print(f"[dim]{forms}: {places}; a budget of {candidates} runs per form, seed {seed}[/]")
         _say(console, done)
         broken = [one.form for one in done if _refuted(one)]
         if broken:
@@ -146,7 +144,10 @@ def _places(plans: Sequence[Plan]) -> str:
     words += [f"{' or '.join(dict.fromkeys(plan.weights for plan in plans))} weights"]
     solvers = {"gd": "gradient steps", "exact": "the minimiser"}
     words += [" or ".join(dict.fromkeys(solvers[plan.solver] for plan in plans))]
-    return ", ".join(words + ["own memory losses"] * any(plan.memory for plan in plans))
+    words += ["own memory losses"] * any(plan.memory for plan in plans)
+    words += ["V that moves"] * any(plan.V_moves != "no" for plan in plans)
+    rules = [name for name in dict.fromkeys(plan.controller for plan in plans) if name != "queue"]
+    return ", ".join(words + [f"controllers {', '.join(rules)}"] * bool(rules))
 
 
 def _record(done: Challenge) -> dict[str, Any]:

@@ -248,7 +248,7 @@ def shrunk(found: Confirmed) -> Confirmed:
 
 def _simpler(plain: Plain) -> Iterator[Plain]:
     """Instances with one thing less."""
-    tasks, settings, options = plain["tasks"], plain["settings"], plain["options"]
+    tasks, settings = plain["tasks"], plain["settings"]
     T = len(tasks["optima"])
 
     def without(values: Any, at: int) -> Any:
@@ -257,17 +257,19 @@ def _simpler(plain: Plain) -> Iterator[Plain]:
     for at in range(T - 1, -1, -1) if T > 2 else ():  # one task has no past
         fewer = {name: without(values, at) for name, values in tasks.items()}
         rules = {name: values if name == "w0" else without(values, at) for name, values in settings.items()}
-        yield {"tasks": fewer, "settings": rules, "options": options}
+        yield {**plain, "tasks": fewer, "settings": rules}
     for name in ("memory_hessians", "memory_optima", "hessians"):
         if name in tasks and not (name == "hessians" and "memory_hessians" in tasks):
             fewer = {key: values for key, values in tasks.items() if key != name}
-            yield {"tasks": fewer, "settings": settings, "options": options}
+            yield {**plain, "tasks": fewer}
     if settings.get("w0") != tasks["optima"][0]:
-        yield {"tasks": tasks, "settings": {**settings, "w0": tasks["optima"][0]}, "options": options}
+        yield {**plain, "settings": {**settings, "w0": tasks["optima"][0]}}
     if settings["V"] != 1.0 and isinstance(
         settings.get("eta"), float
     ):  # as long as queues are empty, only eta V counts
         of_one = {**settings, "V": 1.0, "eta": settings["eta"] * settings["V"]}
-        yield {"tasks": tasks, "settings": of_one, "options": options}
+        yield {**plain, "settings": of_one}
     if settings.get("steps", 1) != 1:
-        yield {"tasks": tasks, "settings": {**settings, "steps": 1}, "options": options}
+        yield {**plain, "settings": {**settings, "steps": 1}}
+    if "V_schedule" in settings:
+        yield {**plain, "settings": {name: value for name, value in settings.items() if name != "V_schedule"}}
