@@ -37,6 +37,7 @@ CANDIDATES = 100_000
 _SHARE = {"random": 0.25, "extreme": 0.25, "climbing": 0.5}
 _AT_ONCE = 400  # runs
 _CLIMBED = 4  # places, those that came closest
+_ALIKE = 6  # digits: of places that come equally close the simplest is taken, and rounding does not choose
 _KEPT = 0.5  # of a violation's margin survives that the instance is made smaller
 
 
@@ -186,7 +187,8 @@ class _Work:
 
     def _climb(self, _kind: Attempt, budget: int) -> Iterator[tuple[int, int, _Place, Confirmed | None]]:
         """`search` in the places that came closest, the same budget in each."""
-        chosen = sorted(self.closest, key=lambda place: -self.closest[place])[:_CLIMBED]
+        near = {place: -np.inf if score == -np.inf else round(score, _ALIKE) for place, score in self.closest.items()}
+        chosen = sorted(near, key=lambda place: -near[place])[:_CLIMBED]
         for at, (plan, T) in enumerate(chosen):
             count = _part(budget, at, len(chosen))
             if count == 0:
