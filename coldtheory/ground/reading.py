@@ -93,7 +93,7 @@ class Npz:
                 if dtype.hasobject:  # a pickle, which could run code
                     raise ColdError(f"{self.path} is damaged: the array {name} has no numbers; {self._remedy}")
                 size = array_bytes(shape, dtype.itemsize)
-                if size > entry.file_size:
+                if not 0 <= size <= entry.file_size:
                     raise self._damaged()
                 demand_memory(size, f"the array {name} of {self.path}", self._remedy)
                 content = bytearray(member.read(size))
