@@ -33,6 +33,15 @@ from tests.fuzz.sandbox import EVIL, emptied
 
 #: A method of one's own: what a user names with --method is run.
 METHOD = "from cold.methods.er import ER\n\n\nclass Own(ER):\n    name = 'own'\n"
+#: A statement of one's own, which is run in the same way.
+STATEMENT = """'''The average queue is at most l r^2/2.'''
+from coldtheory.bounds import bound, form
+
+
+@form
+def printed(facts):
+    return bound(facts, facts.avg_Qbar, facts.l * facts.r**2 / 2, premises=["Case 1", "models in W"])
+"""
 SMALL = TableData("small", "coldtheory plot small", "tests.fuzz.corpus:table", {"n": 3})
 
 
@@ -60,6 +69,7 @@ def make(folder: Path) -> None:
     assert done.exit_code == 0, done.output
     _other_stores(folder)
     (folder / "own.py").write_text(METHOD)
+    (folder / "mine.py").write_text(STATEMENT)
     row = {"id": "thm3", "verdict": "holds", "evidence": "found", "recorded": "holds", "changed": False, "margin": 0.5}
     origin = {"commit": "abc", "changed": False, "time": "2026-01-01T00:00:00+00:00"}
     store_outcomes(Outcomes(({**row, "data": {}, "depends_on": {"code x": "1"}},), origin), place(folder / "results"))
