@@ -86,11 +86,15 @@ class Trainer:
         loaded = benchmark if benchmark is not None else load_data(config, data_root)
         self.benchmark = loaded.to(self.device)
         name = config.dataset if benchmark is None else benchmark.name
+        if benchmark is not None:  # whose scenario it is, whatever the settings say
+            config = replace(config, dataset=name, scenario="class" if benchmark.scenario == "class" else None)
         self.config = identified(replace(config, dataset=name), len(self.benchmark.tasks))
         self.folder = None if out is None else out / self.config.run_id
         method = find_method(config.method)
         if method.uses_memory:
-            check_memory(self.config, len(self.benchmark.tasks))
+            note = check_memory(self.config, len(self.benchmark.tasks))
+            if note and self.group.leads:
+                print(f"note: {note}", file=sys.stderr)
         model = build_model(self.benchmark, width=config.width, seed=config.seed, name=config.model, module=module)
         model = model.to(self.device)
         if config.channels_last:
@@ -280,22 +284,29 @@ class Trainer:
         if self._on_progress is not None:
             at, rows = self.position, self.record.accuracy
             acc = float(np.mean(rows[-1][: len(rows)]) * 100) if rows else None
+            last, weights = rows[-1] if rows else [], self.method.past_weights()
             self._on_progress(
-                Progress(at.task, len(self.benchmark.tasks), at.epoch, at.total, self.steps, self._last_loss, acc)
-            )
+                Progress(
+                    at.task, len(self.benchmark.tasks), at.epoch, at.total, self.steps, self._last_loss, acc,
+                    evaluated=len(rows), accuracy=last, queues=self._queues()[: at.task],
+                    weights=[] if weights is None else weights.tolist(),
+                )
+            )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------ measuring
 
     def _evaluate(self) -> list[float]:
         self._clock("train_seconds")
-        result = self.evaluate(self.method.network_for_evaluation())
+        seen = self.position.task + 1 if self.record.start else 0
+        found = accuracies(self.context, self.method.network_for_evaluation(), seen)
+        for name in found.keys() - {"accuracy"}:
+            self.record.views.setdefault(name, []).append(found[name])
         self._clock("eval_seconds")
-        return result
+        return found["accuracy"]
 
     def evaluate(self, model: nn.Module) -> list[float]:
-        """Accuracy on each task, (T,)."""
-        result: list[float] = accuracies(self.context, model).tolist()
-        return result
+        """Accuracy on each task among all outputs of its head, (T,)."""
+        return accuracies(self.context, model, len(self.benchmark.tasks))["accuracy"]
 
     def _measure(self, measure: Callable[..., None], *where: int) -> None:
         self._clock("train_seconds")
@@ -315,6 +326,8 @@ class Trainer:
     def _finish(self) -> Result:
         record, tasks = self.record, len(self.benchmark.tasks)
         arrays: dict[str, Any] = {"accuracy": np.array(record.accuracy), "start": np.array(record.start)}
+        for name, rows in sorted(record.views.items()):
+            arrays[name], arrays[name.replace("accuracy", "start")] = np.array(rows[1:]), np.array(rows[0])
         if self.method.queues() is not None:
             arrays["queues"] = np.array(record.queues)
             arrays["queue_steps"] = np.array(record.queue_steps).reshape(-1, tasks)
@@ -439,10 +452,14 @@ class Trainer:
             msgspec.convert(dict(vars(kept)), Record)
         except (msgspec.ValidationError, RecursionError):
             return False
-        rows = [*kept.accuracy, *(row for row in (*kept.queues, *kept.queue_steps) if row)]
+        views = list(kept.views.values())
+        queues = (row for row in (*kept.queues, *kept.queue_steps) if row)
+        rows = [*kept.accuracy, *queues, *(row for view in views for row in view)]
         return (
             len(kept.start) in (0, tasks)
             and len(kept.accuracy) == at.task
+            and len(views) == (2 if self.benchmark.scenario == "class" and kept.start else 0)
+            and all(len(view) == at.task + 1 for view in views)
             and all(len(row) == tasks for row in rows)
             and len(kept.queue_steps) == len(kept.queue_steps_at)
         )

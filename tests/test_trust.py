@@ -95,7 +95,7 @@ def test_merge_writes_nothing_outside(name, tmp_path):
     (folder / "result.json").write_text(json.dumps(content))
     before = set(tmp_path.rglob("*"))
     CliRunner().invoke(app, ["study", "merge", "runs", "--out", "deep/down/out"])
-    new = {path for path in set(tmp_path.rglob("*")) - before if path.is_file() and path.name != ".lock"}
+    new = {path for path in set(tmp_path.rglob("*")) - before if path.is_file()}
     assert [path for path in new if not path.is_relative_to(tmp_path / "deep" / "down" / "out")] == []
     assert not (tmp_path.parent / "escaped").exists()
 

@@ -46,6 +46,7 @@ class Cold(Method, entry=METHODS["cold"]):
             streams=context.streams,
             device=context.device,
             dtype=torch.get_default_dtype(),
+            history=0,  # the trainer has a record of its own
         )
 
     def begin_task(self, task: int, train: Part) -> None:
@@ -65,6 +66,9 @@ class Cold(Method, entry=METHODS["cold"]):
 
     def queues(self) -> Tensor:
         return self.dpp.queues.Q
+
+    def past_weights(self) -> Tensor:
+        return self.dpp.queues.beta(self.dpp.task)
 
     def arrays(self) -> dict[str, Tensor]:
         return {"compared_with": self.dpp.compared_with}

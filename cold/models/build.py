@@ -62,11 +62,11 @@ def build_model(
             whole = False
         else:
             backbone, features = module, _features(module, benchmark)
-            whole = benchmark.scenario == "domain" and features == benchmark.head_widths[0]
+            whole = len(benchmark.head_widths) == 1 and features == benchmark.head_widths[0]
             if has_head is not None:
                 if has_head and not whole:
                     raise ColdError(
-                        f"a module with a head of its own needs scenario 'domain' and {benchmark.head_widths[0]} "
+                        f"a module with a head of its own needs scenario 'domain' or 'class' and {benchmark.head_widths[0]} "
                         f"outputs; this one has {features}, the scenario is {benchmark.scenario!r}"
                     )
                 whole = has_head

@@ -24,7 +24,7 @@ from .identity import (
 from .loose import Busy, make_result, only_writer, write_result
 from .merge import Merged, merge
 from .packed import Packed, pack, unpack
-from .schema import ARRAYS, FORMAT, MODEL, RESULT, ROWS, ROWS_FORMAT, Result
+from .schema import ARRAYS, FORMAT, MODEL, RESULT, ROWS, ROWS_FORMAT, VIEWS, Result
 
 __all__ = [
     "ARRAYS",
@@ -34,6 +34,7 @@ __all__ = [
     "ROWS",
     "ROWS_FORMAT",
     "UNRECORDED",
+    "VIEWS",
     "Busy",
     "FoundRuns",
     "Merged",

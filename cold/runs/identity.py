@@ -109,14 +109,19 @@ class OtherData(ColdError):
 def difference(left: Result, right: Result) -> str | None:
     """The first part in which two results of one run differ, timing and provenance aside; None if in none.
 
-    Data that one side did not record, and arrays that one side dropped when it was packed, are no difference.
+    Data that one side did not record, a measure that one side's version did not know, and arrays that one side dropped
+    when it was packed are no difference.
     """
     if not same_data(left.data, right.data):
         return "data"
-    for name in ("config", "metrics", "per_task", "diagnostics"):
+    for name in ("config", "metrics", "views", "per_task", "diagnostics"):
         here, there = getattr(left, name), getattr(right, name)
         if name == "config":
             here, there = comparable(here), comparable(there)
+        elif name == "metrics":
+            here, there = (
+                {key: one[key] for key in one if key in other} for one, other in ((here, there), (there, here))
+            )
         if json.dumps(here, sort_keys=True) != json.dumps(there, sort_keys=True):
             keys = (key for key in here if json.dumps(here[key]) != json.dumps(there.get(key)))
             return f"{name} ({next(keys, 'more entries')})"
