@@ -29,7 +29,7 @@ from tests.cold.studies.test_studies import OWN
 from tests.cold.tables.made_rows import TINY as TERMS
 from tests.cold.tiny_runs import tiny
 from tests.fuzz.databases import left_by_a_killed_program
-from tests.fuzz.sandbox import EVIL, emptied
+from tests.fuzz.sandbox import EVIL, PRECIOUS, emptied
 
 #: A method of one's own: what a user names with --method is run.
 METHOD = "from cold.methods.er import ER\n\n\nclass Own(ER):\n    name = 'own'\n"
@@ -64,6 +64,7 @@ def fresh(folder: Path) -> None:
 def make(folder: Path) -> None:
     """One file or folder of each kind, below the working directory `folder`."""
     (folder / "evil.py").write_text(EVIL)
+    (folder / PRECIOUS).write_text("stays")
     words = "sweep-V --V 50,200 --seeds 2 --T 5 --engine serial --out"
     done = CliRunner().invoke(coldtheory_app, [*words.split(), "results"])
     assert done.exit_code == 0, done.output

@@ -256,7 +256,7 @@ def _zip(raw: bytes, rng: random.Random) -> bytes:
         for name in rng.sample(_NAMES, 2):
             entry = zipfile.ZipInfo(name)
             entry.external_attr = rng.choice([0, 0o120777 << 16, 0o010644 << 16, 0o060644 << 16, 0o100644 << 16])
-            file.writestr(entry, rng.choice([b"/etc/passwd", b"\0" * 10_000_000, good.read(good.namelist()[0])]))
+            file.writestr(entry, rng.choice([b"/proc/version", b"\0" * 10_000_000, good.read(good.namelist()[0])]))
     return _sign(packed.getvalue(), rng)
 
 

@@ -33,6 +33,9 @@ CALLS = 80_000  # of functions, after which an accepted case is left alone
 EVIL = "from pathlib import Path\nPath(__file__).with_name('executed').write_text('x')\n"
 
 
+PRECIOUS = "precious"  #: a file in the sandbox that nothing may remove; no case names one outside that could be
+
+
 class Enough(BaseException):
     """The case was accepted and has worked long enough."""
 
@@ -139,7 +142,10 @@ def escaped(folder: Path) -> str | None:
     executed = list((folder / "inside").rglob("executed"))
     for mark in executed:
         mark.unlink()  # it is the fault of one case
-    return "executed a file" if executed else None
+    if executed:
+        return "executed a file"
+    removed = (folder / "template").exists() and not (folder / "inside" / PRECIOUS).exists()
+    return "removed a file" if removed else None
 
 
 def emptied(inside: Path) -> None:
