@@ -16,7 +16,7 @@ import urllib.error
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -194,7 +194,8 @@ def load_everything() -> None:
         package = importlib.import_module(name)
         for found in pkgutil.walk_packages(package.__path__, f"{name}."):
             if not found.name.endswith("__main__"):
-                importlib.import_module(found.name)
+                with suppress(*([ImportError] if ".adapters." in found.name else [])):  # to packages that may be absent
+                    importlib.import_module(found.name)
     for name in (
         "seaborn",
         "matplotlib.backends.backend_agg",
