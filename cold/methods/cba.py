@@ -65,8 +65,8 @@ class CBA(DERpp, entry=METHODS["cba"]):
     Inner, every step: the replay loss of `base` with adapted logits, omega's part a constant.
         er     CE(a(B)) + CE(a(M))
         der++  CE(a(B)) + alpha MSE(a(x'), stored a) + beta CE(a(x''), y'')
-    Outer, from the second task on, before every fifth step of an epoch: one virtual SGD step of the heads on the inner loss, as a
-    function of omega; then Adam on omega for CE of the un-adapted logits on a fresh memory batch
+    Outer, from the second task on, before every fifth step of an epoch: one virtual SGD step of the heads on the inner
+    loss, as a function of omega; then Adam on omega for CE of the un-adapted logits on a fresh memory batch
     (der++: + MSE to the stored un-adapted logits on another).
     """
 
@@ -120,7 +120,7 @@ class CBA(DERpp, entry=METHODS["cba"]):
 
     def _heads_only(self, moved: Weights, x: Tensor, joint: JointBatch) -> list[Tensor]:
         sizes = [len(x)] if self.config.forward == "joint" else joint.sizes
-        return heads_only(self.model, moved, torch.split(x, sizes), joint.runs)
+        return heads_only(self.model, moved, x.split(sizes), joint.runs)  # type: ignore[no-untyped-call]
 
     def end_epoch(self, task: int, epoch: int) -> None:
         self.steps = 0
