@@ -120,7 +120,7 @@ class CBA(DERpp, entry=METHODS["cba"]):
 
     def _heads_only(self, moved: Weights, x: Tensor, joint: JointBatch) -> list[Tensor]:
         sizes = [len(x)] if self.config.forward == "joint" else joint.sizes
-        return heads_only(self.model, moved, x.split(sizes), joint.runs)  # type: ignore[no-untyped-call]
+        return heads_only(self.model, moved, torch.split(x, sizes), joint.runs)
 
     def end_epoch(self, task: int, epoch: int) -> None:
         self.steps = 0
@@ -161,7 +161,7 @@ def heads_only(model: nn.Module, moved: Weights, parts: Sequence[Tensor], runs: 
     with torch.no_grad(), frozen_statistics(model):
         features = torch.cat([layers.backbone(part) for part in parts])
     logits = []
-    for (head, _), part in zip(pieces, features.split([count for _, count in pieces]), strict=True):
+    for (head, _), part in zip(pieces, torch.split(features, [count for _, count in pieces]), strict=True):
         own = {name: moved.get(f"{head}.{name}", p) for name, p in layers.heads[head].named_parameters()}
         logits.append(functional_call(layers.heads[head], own, (part,)))
     return logits

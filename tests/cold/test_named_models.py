@@ -69,7 +69,7 @@ def test_a_factory_gets_the_shape_and_heads(nets):
 
 @pytest.mark.parametrize(("name", "message"), [
     ("my_nets:absent", "my_nets has no function or class absent"), ("my_nets:number", "no function or class number"),
-    ("my_nets:broken", r"my_nets:broken made no network for samples of shape \(1, 8, 8\): RuntimeError: no weights today"),
+    ("my_nets:broken", r"made no network for samples of shape \(1, 8, 8\): RuntimeError: no weights today"),
     ("my_nets:text", "must give a torch module, got str"), ("no_such_nets:Plain", "cannot import no_such_nets"),
     ("my_nets:Plain()", "cannot read the model"), ("../my_nets:Plain", "cannot read the model"),
     ("timm:resnet18", "timm cannot be imported .*cold-continual\\[timm\\]"),

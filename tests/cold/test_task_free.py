@@ -170,8 +170,8 @@ def test_bad_streams_in_one_line(method, changes, message):
 
 def test_on_the_command_line(tmp_path):
     words = (
-        "run --dataset synthetic --scenario class --method cold --epochs 1 --limit-train 40 --limit-test 10 --windows 6 "
-        "--blur 0.1 --memory 30 --json --out"
+        "run --dataset synthetic --scenario class --method cold --epochs 1 --limit-train 40 --limit-test 10 "
+        "--windows 6 --blur 0.1 --memory 30 --json --out"
     )
     printed = CliRunner().invoke(app, [*words.split(), str(tmp_path)])
     assert printed.exit_code == 0, printed.output

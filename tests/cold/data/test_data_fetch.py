@@ -280,7 +280,10 @@ def with_program(tmp_path, monkeypatch, content, name="apt-get"):
 
 
 def test_a_debian_package(tmp_path, monkeypatch):
-    files = packed_tar({"./usr/share/own/one.gz": gzip.compress(b"first"), "./usr/share/own/two": b"second"})
+    above = tarfile.TarInfo("./")  # as such packages have it
+    above.type = tarfile.DIRTYPE
+    content = {"./usr/share/own/one.gz": gzip.compress(b"first"), "./usr/share/own/two": b"second"}
+    files = packed_tar(content, extra=[above])
     with_program(
         tmp_path, monkeypatch, deb({"debian-binary": b"2.0\n", "control.tar.gz": b"odd", "data.tar.gz": files})
     )
