@@ -16,7 +16,7 @@ from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.ground.files import config_key
 from coldtheory.ground.reading import read_toml
 
-from .catalogue import METHODS, Scenario, named_by_reference, named_by_scenario
+from .catalogue import Scenario, named_by_reference, named_by_scenario
 
 QueueUpdate = Literal["step", "epoch", "task"]
 Weights = Literal["sum", "mean"]
@@ -180,11 +180,6 @@ def check_memory(config: RunConfig, tasks: int) -> str | None:
             f"{config.memory} keeps of each of {tasks} tasks; take a smaller --memory-batch or a larger --memory"
         )
     if config.memory_policy == "uniform" and config.replay == "mixed" and config.memory_batch > each and tasks > 1:
-        if config.method in METHODS and METHODS[config.method].has_queues:
-            raise ColdError(
-                f"a memory batch of {config.memory_batch} is larger than the {each} samples that a memory of "
-                f"{config.memory} holds during task 2; take a smaller --memory-batch or a larger --memory"
-            )
         until = min(tasks, math.ceil(config.memory_batch / each))
         return (
             f"the memory keeps {each} samples per task: up to task {until} a memory batch is all samples of past "

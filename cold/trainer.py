@@ -26,7 +26,7 @@ from coldtheory.ground.checks import kind_of, number
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 
-from .checkpoint import checkpoints, load_latest, remove_checkpoints, save_checkpoint
+from .checkpoint import Unusable, checkpoints, load_latest, remove_checkpoints, save_checkpoint
 from .compute import accuracies, load_data, make_optimizer, peak_memory, pick_device, repeatable
 from .config import RunConfig, check_memory
 from .data import Benchmark, Part
@@ -36,7 +36,7 @@ from .distributed import Group, SharedForward
 from .methods.base import Batch, Context, check_scenario, find_method
 from .models import build_model, model_bytes
 from .record import Position, Progress, Record
-from .runs import MODEL, Result, comparable, identified, make_result, other_data, same_data, write_result
+from .runs import MODEL, OtherData, Result, comparable, identified, make_result, same_data, write_result
 from .streams import Streams
 
 _LOOK_EVERY = 50
@@ -153,7 +153,7 @@ class Trainer:
     def check_data(self, what: str, stored: str | None) -> None:
         """Raises if `what` was made from other data than this run's; says so on stderr if that is not recorded."""
         if not same_data(stored, self.data):
-            raise other_data(what, stored, self.data)
+            raise OtherData(what, stored, self.data)
         if stored is None and self.group.leads:
             print(f"note: {what} does not record its data; they are taken to be this run's", file=sys.stderr)
 
@@ -293,9 +293,14 @@ class Trainer:
         if self._on_progress is not None:
             at, rows = self.position, self.record.accuracy
             acc = float(np.mean(rows[-1][: len(rows)]) * 100) if rows else None
+            last, weights = rows[-1] if rows else [], self.method.past_weights()
             self._on_progress(
-                Progress(at.task, len(self.stream.tasks), at.epoch, at.total, self.steps, self._last_loss, acc)
-            )
+                Progress(
+                    at.task, len(self.stream.tasks), at.epoch, at.total, self.steps, self._last_loss, acc,
+                    evaluated=len(rows), accuracy=last, queues=self._queues()[: at.task],
+                    weights=[] if weights is None else weights.tolist(),
+                )
+            )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------ measuring
 
@@ -420,7 +425,7 @@ class Trainer:
         state, problems = found
         for line in problems:
             print(f"note: {line}; going on from the checkpoint before", file=sys.stderr)
-        foreign = ColdError(f"the checkpoint in {self.folder} does not fit this run; start over with --fresh")
+        foreign = Unusable(f"the checkpoint in {self.folder} does not fit this run")
         if not all(isinstance(state.get(name), dict) for name in _PARTS):
             raise foreign
         try:
@@ -428,9 +433,12 @@ class Trainer:
         except (TypeError, ValueError, RecursionError):
             raise foreign from None
         if not same:
-            raise ColdError(f"the checkpoint in {self.folder} belongs to other settings; start over with --fresh")
+            raise Unusable(f"the checkpoint in {self.folder} belongs to other settings")
         data = state.get("data")
-        self.check_data(f"the checkpoint in {self.folder}", data if isinstance(data, str) else None)
+        try:
+            self.check_data(f"the checkpoint in {self.folder}", data if isinstance(data, str) else None)
+        except OtherData as error:
+            raise Unusable(error.why, error.remedy) from None
         try:
             self.load(state)
         except _OF_FOREIGN_STATE:

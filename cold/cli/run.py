@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -22,9 +22,9 @@ from ..catalogue import BENCHMARK_NAMES
 from ..checkpoint import checkpoints, remove_checkpoints
 from ..config import RunConfig
 from ..distributed import joined
+from ..loggers import Logger, check_logger, open_logger
 from ..presets import build_config
 from ..record import Progress as Place
-from ..record import tensorboard_logger
 from ..runs import RESULT, Result, check_same_run, find_runs, only_writer
 from ..trainer import Stopped, Trainer
 from .show import print_result
@@ -166,7 +166,14 @@ def run(
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over, whatever is there.")] = False,
     checkpoint_every: Annotated[float, typer.Option(help="Minutes between checkpoints inside a task.")] = 10.0,
-    tensorboard: Annotated[Path | None, typer.Option(help="Also log to this TensorBoard folder (an extra).")] = None,
+    log: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Also log to tensorboard, wandb (offline) or mlflow (a local file), or NAME:WHERE; see cold.loggers. "
+            "May be repeated."
+        ),
+    ] = None,
+    tensorboard: Annotated[Path | None, typer.Option(help="The same as --log tensorboard:FOLDER.")] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON for scripts, and nothing else on stdout.")
     ] = False,
@@ -188,17 +195,22 @@ def run(
         flags["epochs"] = 1
     chosen = build_config(config, flags)
     checkpoint_every = number("--checkpoint-every", checkpoint_every, least=0)
+    wanted = [*(log or []), *([f"tensorboard:{tensorboard}"] if tensorboard is not None else [])]
+    for text in wanted:
+        check_logger(text)  # before any work is done
+    loggers: list[Logger] = []
     stop = _StopRequest()
     with (
         joined(chosen.device) as group,
         _progress(quiet=as_json or not group.leads) as show,
-        tensorboard_logger(tensorboard if group.leads else None) as log,
         stop.listening(),
+        ExitStack() as opened,
     ):
 
         def report(place: Place) -> None:
             show(place)
-            log(place)
+            for logger in loggers:
+                logger.progress(place)
 
         trainer = Trainer(
             chosen,
@@ -211,6 +223,12 @@ def run(
         )
         assert trainer.folder is not None
         with only_writer(trainer.folder) if group.leads else nullcontext():
+            if group.leads:
+                place, settings = trainer.folder, trainer.config.as_dict()
+                loggers += [
+                    opened.enter_context(open_logger(text, folder=place, name=place.name, settings=settings))
+                    for text in wanted
+                ]
             try:
                 result = _run(trainer, trainer.folder, resume=resume, fresh=fresh)
             except Stopped:

@@ -52,11 +52,15 @@ class Sizes:
 
     def __post_init__(self) -> None:
         for name in ("limit_train", "limit_test"):
-            limit = getattr(self, name)
-            if limit is not None and whole(name, limit) < 1:
-                raise ColdError(f"{name} must be at least 1 image per task, got {limit}")
-        if not 0.0 <= number("validation", self.validation) < 1.0:
-            raise ColdError(f"validation is a share of the training part, from 0 to below 1, got {self.validation}")
+            if (given := getattr(self, name)) is not None:
+                limit = whole(name, given)
+                if limit < 1:
+                    raise ColdError(f"{name} must be at least 1 image per task, got {limit}")
+                object.__setattr__(self, name, limit)
+        share = number("validation", self.validation)
+        if not 0.0 <= share < 1.0:
+            raise ColdError(f"validation is a share of the training part, from 0 to below 1, got {share}")
+        object.__setattr__(self, "validation", share)
 
 
 def split_benchmark(

@@ -192,6 +192,10 @@ class Method:
         """The virtual queues, (T,), if the method has some."""
         return None
 
+    def past_weights(self) -> Tensor | None:
+        """The weights of the past tasks in the objective, (past,), if the method has some."""
+        return None
+
     def arrays(self) -> dict[str, Tensor]:
         """Further arrays for the results."""
         return {}

@@ -48,6 +48,7 @@ class Cold(Method, entry=METHODS["cold"]):
             streams=context.streams,
             device=context.device,
             dtype=torch.get_default_dtype(),
+            history=0,  # the trainer has a record of its own
         )
 
     def _separately(self, model: nn.Module, x: Tensor, runs: Runs) -> list[Tensor]:
@@ -76,6 +77,9 @@ class Cold(Method, entry=METHODS["cold"]):
 
     def queues(self) -> Tensor:
         return self.dpp.queues.Q
+
+    def past_weights(self) -> Tensor:
+        return self.dpp.queues.beta(self.dpp.task)
 
     def arrays(self) -> dict[str, Tensor]:
         return {"compared_with": self.dpp.compared_with}

@@ -63,6 +63,8 @@ def build_model(
         raise ColdError("give a model's name or a module of your own, not both")
     checks.choice("init", init, get_args(Init))
     checks.kind_of("benchmark", benchmark, Benchmark, "make one with load_benchmark or from_tensors")
+    if module is not None:
+        checks.kind_of("module", module, nn.Module, "give a network of torch")
     width = checks.whole("the width of a network", width, least=1)
     with _seeded(derived_seed(seed, "model")):
         if module is None and name is not None and is_named(name):

@@ -85,15 +85,26 @@ def check_same_run(result: Result, config: RunConfig, data: str | None = None) -
         return result
     if same_data(result.data, data):
         raise ColdError(f"{where} holds a run with other settings than its name says; run it again")
-    raise other_data(str(where), result.data, data)
+    raise OtherData(str(where), result.data, data, "or keep both with another --out")
 
 
-def other_data(what: str, stored: str | None, here: str | None) -> ColdError:
-    """The error for what was made from other data than those at hand."""
-    return ColdError(
-        f"{what} was made from other data (fingerprint {stored}, the data here have {here}); name the data it was made "
-        "from with --data-root or folder:PATH, start over with --fresh, or keep both with another --out"
-    )
+class OtherData(ColdError):
+    """Something was made from other data than those at hand; `why` is the message without the `remedy`.
+
+    otherwise : what helps besides the right data, which depends on the command
+    """
+
+    def __init__(
+        self,
+        what: str,
+        stored: str | None,
+        here: str | None,
+        otherwise: str = "start over with --fresh, or keep both with another --out",
+    ) -> None:
+        self.why = f"{what} was made from other data (fingerprint {stored}, the data here have {here})"
+        words = ["name the data it was made from with --data-root or folder:PATH", *([otherwise] if otherwise else [])]
+        self.remedy = ", ".join(words)
+        super().__init__(f"{self.why}; {self.remedy}")
 
 
 def difference(left: Result, right: Result) -> str | None:

@@ -6,7 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +18,7 @@ from msgspec.structs import asdict as fields_of
 from numpy.typing import NDArray
 
 from coldtheory.ground.errors import ColdError
-from coldtheory.ground.files import write_atomically
+from coldtheory.ground.files import make_folder, write_atomically
 from coldtheory.ground.provenance import provenance
 from coldtheory.ground.reading import Npz, read_bytes
 
@@ -34,10 +34,15 @@ class Busy(ColdError):
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; the system lets go of it when the process ends, however it ends."""
-    lock = FileLock(folder / ".lock", blocking=False)
+    """Hold the folder's lock; the system lets go of it when the process ends, however it ends.
+
+    The lock's file is removed while it is still held. Whoever has opened it by then holds a file without a name, which
+    `FileLock` does not take for a lock.
+    """
+    path = folder / ".lock"
+    lock = FileLock(path, blocking=False)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         lock.acquire()
     except Timeout:
         raise Busy(f"another program is running {folder}; wait for it, or use another --out") from None
@@ -46,6 +51,8 @@ def only_writer(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
+        with suppress(OSError):  # the folder may be gone, too
+            path.unlink()
         lock.release()
 
 

@@ -179,4 +179,5 @@ def test_on_the_command_line(tmp_path):
     assert (told["config"]["windows"], told["config"]["blur"], told["config"]["tasks"]) == (6, 0.1, 5)
     listed = json.loads(CliRunner().invoke(app, ["methods", "--json"]).stdout)["methods"]
     free = {row["name"] for row in listed if "task-free" in row["settings"]}
-    assert free == {"finetune", "joint", "mer", "gdumb", "er", "der", "derpp", "er-ace", "cold", "cold-oracle"}
+    assert free == {"finetune", "joint", "mer", "gdumb", "er", "der", "derpp", "er-ace", "star", "cls-er", "cold",
+                    "cold-oracle"}  # fmt: skip

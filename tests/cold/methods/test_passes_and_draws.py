@@ -8,7 +8,6 @@ import torch
 from cold.config import make_config
 from cold.data import load_benchmark
 from cold.trainer import Trainer
-from coldtheory.ground.errors import ColdError
 from tests.cold.methods.method_cases import STREAM, TINY, in_second_task, two_widths
 
 NORMED = {
@@ -36,6 +35,7 @@ def sizes_of_passes(method, forward, **changes):
     ("er", {}, [9], [6, 3]), ("derpp", {}, [12], [6, 3, 3]), ("er-ace", {}, [9], [6, 3]), ("cold", {}, [9], [6, 3]),
     ("mer", {"form": "mini-batch", "batches": 1}, [9], [6, 3]),
     ("cba", {}, [9, 3, 9], [6, 3, 3, 6, 3]),  # the virtual step, the fresh samples, the step
+    ("cls-er", {}, [9], [6, 3]), ("star", {}, [12], [6, 3, 3]),
     ("refresh", {}, [6, 12], [6, 6, 3, 3]), ("agem", {}, [6, 3], [6, 3]),
 ])  # fmt: skip
 def test_one_pass_or_one_for_each(method, options, joint, separate):
@@ -108,10 +108,23 @@ def test_nothing_is_said_where_draws_fit(capsys):
     assert not capsys.readouterr().err
 
 
-def test_cold_says_so_at_the_start():
-    config = make_config(TINY, {"method": "cold", "memory": 30, "memory_batch": 12, "replay": "mixed"})
-    with pytest.raises(ColdError, match=r"memory batch of 12 is larger than the 10 samples .* during task 2"):
-        Trainer(config, benchmark=two_widths())
+def test_so_does_colds(capsys):
+    made = Trainer(
+        make_config(TINY, {"method": "cold", "memory": 30, "memory_batch": 12, "replay": "mixed", "epochs": 1}),
+        benchmark=two_widths(),
+    )
+    assert "fewer than 12" in capsys.readouterr().err
+    drawn, plain = {}, made.method.dpp._next_draw
+
+    def next_draw():
+        found = plain()
+        if found is not None:
+            drawn.setdefault(made.position.task, set()).add(len(found))
+        return found
+
+    made.method.dpp._next_draw = next_draw
+    made.run()
+    assert drawn == {1: {10}, 2: {12}}
 
 
 @pytest.mark.parametrize(("method", "present"), [("agem", False), ("er", True), ("er-ace", True), ("derpp", True)])
