@@ -35,7 +35,7 @@ def sizes_of_passes(method, forward, **changes):
     ("er", {}, [9], [6, 3]), ("derpp", {}, [12], [6, 3, 3]), ("er-ace", {}, [9], [6, 3]), ("cold", {}, [9], [6, 3]),
     ("mer", {"form": "mini-batch", "batches": 1}, [9], [6, 3]),
     ("cba", {}, [9, 3, 9], [6, 3, 3, 6, 3]),  # the virtual step, the fresh samples, the step
-    ("cls-er", {}, [9], [6, 3]), ("star", {}, [12], [6, 3, 3]),
+    ("cls-er", {}, [9], [6, 3]), ("star", {}, [12, 3, 3, 3], [6, 3, 3, 3, 3, 3]),
     ("refresh", {}, [6, 12], [6, 6, 3, 3]), ("agem", {}, [6, 3], [6, 3]),
 ])  # fmt: skip
 def test_one_pass_or_one_for_each(method, options, joint, separate):
