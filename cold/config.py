@@ -16,7 +16,7 @@ from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.ground.files import config_key
 from coldtheory.ground.reading import read_toml
 
-from .catalogue import named_by_reference
+from .catalogue import Scenario, named_by_reference, named_by_scenario
 
 QueueUpdate = Literal["step", "epoch", "task"]
 Weights = Literal["sum", "mean"]
@@ -24,6 +24,7 @@ Reference = Literal["previous", "best", "stored"]
 Replay = Literal["per-task", "mixed"]
 Policy = Literal["uniform", "reservoir"]
 Idle = Literal["auto", "skip", "joint"]
+Passes = Literal["joint", "separate"]
 CHOICES: dict[str, tuple[str, ...]] = {
     "optimizer": ("adam", "sgdm"),
     "queue_update": get_args(QueueUpdate),
@@ -33,7 +34,10 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "memory_policy": get_args(Policy),
     "idle": get_args(Idle),
     "amp": ("off", "bf16", "fp16"),
+    "scenario": get_args(Scenario),
+    "forward": get_args(Passes),
 }
+_MAY_BE_ABSENT = ("reference", "scenario")
 _MOST_THREADS = 1024
 _LONGEST_NAME = 60  # of a dataset or method in the name of a folder
 # Where a run computes, not what: two runs that differ in these only have one identity.
@@ -49,6 +53,7 @@ class RunConfig:
     preset: str | None = None
     profile: str | None = None  #: name of a reduced setting, for tables that mix such runs with full ones
     # the stream of tasks
+    scenario: str | None = None  #: what is known at test time; not set: as is usual for the benchmark
     tasks: int | None = None
     limit_train: int | None = None
     limit_test: int | None = None
@@ -73,6 +78,7 @@ class RunConfig:
     memory_batch: int = 1
     memory_policy: str = "uniform"
     replay: str = "per-task"
+    forward: str = "joint"  #: batch and memory batch in one pass, with the same BatchNorm statistics, or each in its own
     # COLD
     V: float = 20.0
     delta: float = 0.0
@@ -99,11 +105,13 @@ class RunConfig:
         for one in dataclasses.fields(self):
             object.__setattr__(self, one.name, _typed(one.name, str(one.type), getattr(self, one.name)))
         for name in CHOICES:
-            if name != "reference" or self.reference is not None:
+            if name not in _MAY_BE_ABSENT or getattr(self, name) is not None:
                 check_setting(name, getattr(self, name))
         method, reference = named_by_reference(self.method, self.reference)
+        scenario, data_options = named_by_scenario(self.dataset, self.scenario, self.data_options)
         for name, value in (
-            ("method", method), ("reference", reference), ("controller", controller_of(self.controller).text)
+            ("method", method), ("reference", reference), ("controller", controller_of(self.controller).text),
+            ("scenario", scenario), ("data_options", data_options),
         ):  # fmt: skip
             object.__setattr__(self, name, value)  # one name for one run, whichever way it was typed
         if self.evaluate_on not in ("test", "validation"):
@@ -145,8 +153,12 @@ def check_setting(name: str, value: str) -> None:
     choice(name.replace("_", "-"), value, CHOICES[name])
 
 
-def check_memory(config: RunConfig, tasks: int) -> None:
-    """Whether the memory can hold what a step draws: said before the first step, not when the second task begins."""
+def check_memory(config: RunConfig, tasks: int) -> str | None:
+    """Whether the memory can hold what a step draws: said before the first step, not when the second task begins.
+
+    Where a draw takes samples of all past tasks together, the memory may hold fewer at first. Draws are then smaller,
+    which is what the text that comes back says.
+    """
     each = config.memory // tasks
     if each == 0:
         raise ColdError(
@@ -158,6 +170,13 @@ def check_memory(config: RunConfig, tasks: int) -> None:
             f"a memory batch of {config.memory_batch} is larger than the {each} samples that a memory of "
             f"{config.memory} keeps of each of {tasks} tasks; take a smaller --memory-batch or a larger --memory"
         )
+    if config.memory_policy == "uniform" and config.replay == "mixed" and config.memory_batch > each and tasks > 1:
+        until = min(tasks, math.ceil(config.memory_batch / each))
+        return (
+            f"the memory keeps {each} samples per task: up to task {until} a memory batch is all samples of past tasks, "
+            f"fewer than {config.memory_batch}"
+        )
+    return None
 
 
 def make_config(*layers: Mapping[str, Any]) -> RunConfig:

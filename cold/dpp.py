@@ -435,6 +435,7 @@ class COLD:
                     no_labels = torch.zeros(len(company), dtype=torch.int64, device=self.device)
                     batch = self._with_memory(company, no_labels, draw)
                     losses = self._losses(called, batch, stream="reference")[len(company) :]
+                # no slot is twice in a draw: one number per place and call, so that a GPU's order does not matter
                 total.index_add_(0, draw.slots, losses.to(total.dtype))
                 count.index_add_(0, draw.slots, torch.ones_like(losses, dtype=total.dtype))
         model.train(was_training)

@@ -41,6 +41,8 @@ class Record:
 
     start: list[float] = field(default_factory=list)
     accuracy: list[list[float]] = field(default_factory=list)
+    #: of a class-incremental run: accuracies among fewer answers, before any training and after each task
+    views: dict[str, list[list[float]]] = field(default_factory=dict)
     queues: list[list[float]] = field(default_factory=list)
     queue_steps: list[list[float]] = field(default_factory=list)
     queue_steps_at: list[int] = field(default_factory=list)

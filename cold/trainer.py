@@ -26,7 +26,7 @@ from coldtheory.ground.checks import kind_of, number
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 
-from .checkpoint import checkpoints, load_latest, remove_checkpoints, save_checkpoint
+from .checkpoint import Unusable, checkpoints, load_latest, remove_checkpoints, save_checkpoint
 from .compute import accuracies, load_data, make_optimizer, peak_memory, pick_device, repeatable
 from .config import RunConfig, check_memory
 from .data import Benchmark, Part
@@ -35,7 +35,7 @@ from .distributed import Group, SharedForward
 from .methods.base import Batch, Context, find_method
 from .models import build_model, model_bytes
 from .record import Position, Progress, Record
-from .runs import MODEL, Result, comparable, identified, make_result, other_data, same_data, write_result
+from .runs import MODEL, OtherData, Result, comparable, identified, make_result, same_data, write_result
 from .streams import Streams
 
 _LOOK_EVERY = 50
@@ -86,11 +86,15 @@ class Trainer:
         loaded = benchmark if benchmark is not None else load_data(config, data_root)
         self.benchmark = loaded.to(self.device)
         name = config.dataset if benchmark is None else benchmark.name
+        if benchmark is not None:  # whose scenario it is, whatever the settings say
+            config = replace(config, dataset=name, scenario="class" if benchmark.scenario == "class" else None)
         self.config = identified(replace(config, dataset=name), len(self.benchmark.tasks))
         self.folder = None if out is None else out / self.config.run_id
         method = find_method(config.method)
         if method.uses_memory:
-            check_memory(self.config, len(self.benchmark.tasks))
+            note = check_memory(self.config, len(self.benchmark.tasks))
+            if note and self.group.leads:
+                print(f"note: {note}", file=sys.stderr)
         model = build_model(self.benchmark, width=config.width, seed=config.seed, name=config.model, module=module)
         model = model.to(self.device)
         if config.channels_last:
@@ -143,7 +147,7 @@ class Trainer:
     def check_data(self, what: str, stored: str | None) -> None:
         """Raises if `what` was made from other data than this run's; says so on stderr if that is not recorded."""
         if not same_data(stored, self.data):
-            raise other_data(what, stored, self.data)
+            raise OtherData(what, stored, self.data)
         if stored is None and self.group.leads:
             print(f"note: {what} does not record its data; they are taken to be this run's", file=sys.stderr)
 
@@ -293,14 +297,16 @@ class Trainer:
 
     def _evaluate(self) -> list[float]:
         self._clock("train_seconds")
-        result = self.evaluate(self.method.network_for_evaluation())
+        seen = self.position.task + 1 if self.record.start else 0
+        found = accuracies(self.context, self.method.network_for_evaluation(), seen)
+        for name in found.keys() - {"accuracy"}:
+            self.record.views.setdefault(name, []).append(found[name])
         self._clock("eval_seconds")
-        return result
+        return found["accuracy"]
 
     def evaluate(self, model: nn.Module) -> list[float]:
-        """Accuracy on each task, (T,)."""
-        result: list[float] = accuracies(self.context, model).tolist()
-        return result
+        """Accuracy on each task among all outputs of its head, (T,)."""
+        return accuracies(self.context, model, len(self.benchmark.tasks))["accuracy"]
 
     def _measure(self, measure: Callable[..., None], *where: int) -> None:
         self._clock("train_seconds")
@@ -320,6 +326,8 @@ class Trainer:
     def _finish(self) -> Result:
         record, tasks = self.record, len(self.benchmark.tasks)
         arrays: dict[str, Any] = {"accuracy": np.array(record.accuracy), "start": np.array(record.start)}
+        for name, rows in sorted(record.views.items()):
+            arrays[name], arrays[name.replace("accuracy", "start")] = np.array(rows[1:]), np.array(rows[0])
         if self.method.queues() is not None:
             arrays["queues"] = np.array(record.queues)
             arrays["queue_steps"] = np.array(record.queue_steps).reshape(-1, tasks)
@@ -408,7 +416,7 @@ class Trainer:
         state, problems = found
         for line in problems:
             print(f"note: {line}; going on from the checkpoint before", file=sys.stderr)
-        foreign = ColdError(f"the checkpoint in {self.folder} does not fit this run; start over with --fresh")
+        foreign = Unusable(f"the checkpoint in {self.folder} does not fit this run")
         if not all(isinstance(state.get(name), dict) for name in _PARTS):
             raise foreign
         try:
@@ -416,9 +424,12 @@ class Trainer:
         except (TypeError, ValueError, RecursionError):
             raise foreign from None
         if not same:
-            raise ColdError(f"the checkpoint in {self.folder} belongs to other settings; start over with --fresh")
+            raise Unusable(f"the checkpoint in {self.folder} belongs to other settings")
         data = state.get("data")
-        self.check_data(f"the checkpoint in {self.folder}", data if isinstance(data, str) else None)
+        try:
+            self.check_data(f"the checkpoint in {self.folder}", data if isinstance(data, str) else None)
+        except OtherData as error:
+            raise Unusable(error.why, error.remedy) from None
         try:
             self.load(state)
         except _OF_FOREIGN_STATE:
@@ -441,10 +452,14 @@ class Trainer:
             msgspec.convert(dict(vars(kept)), Record)
         except (msgspec.ValidationError, RecursionError):
             return False
-        rows = [*kept.accuracy, *(row for row in (*kept.queues, *kept.queue_steps) if row)]
+        views = list(kept.views.values())
+        queues = (row for row in (*kept.queues, *kept.queue_steps) if row)
+        rows = [*kept.accuracy, *queues, *(row for view in views for row in view)]
         return (
             len(kept.start) in (0, tasks)
             and len(kept.accuracy) == at.task
+            and len(views) == (2 if self.benchmark.scenario == "class" and kept.start else 0)
+            and all(len(view) == at.task + 1 for view in views)
             and all(len(row) == tasks for row in rows)
             and len(kept.queue_steps) == len(kept.queue_steps_at)
         )

@@ -205,6 +205,6 @@ def _one_shape(given: dict[str, ArrayLike]) -> dict[str, Array]:
 
 
 def _keys(noise_seed: int | Sequence[int]) -> int | tuple[int, ...]:
-    if isinstance(noise_seed, list | tuple | range | np.ndarray):
+    if isinstance(noise_seed, list | tuple | range) or (isinstance(noise_seed, np.ndarray) and noise_seed.ndim):
         return tuple(whole("noise_seed", seed, least=0) for seed in noise_seed)
     return whole("noise_seed", noise_seed, least=0)

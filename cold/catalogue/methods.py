@@ -60,6 +60,7 @@ class MethodEntry:
     storage: str = "0"
     options: type[Any] = NoOptions  #: its own hyper-parameters: a frozen dataclass with defaults and checks
     published: Published = field(default_factory=dict)  #: benchmark -> settings of the method's own paper
+    published_by: str = ""  #: whose settings these are, where not its own paper's
     uses_memory: bool = False
     #: passes of each sample of the batch and of each replayed sample in one step, by the paper's complexity table
     passes_per_step: tuple[int, int] = (1, 0)
@@ -96,6 +97,10 @@ ONLINE: dict[str, Any] = {
 }  # fmt: skip
 
 
+#: Their paper lists what they tuned for other methods, too; `MethodEntry.published_by` says where that is taken over.
+_DER_AUTHORS = "those that Buzzega et al. 2020 (DER's paper)"
+
+
 def _online(settings: Mapping[str, Any], **options: Any) -> dict[str, Any]:
     return {**ONLINE, **settings, "options": {**ONLINE["options"], **options}}
 
@@ -122,7 +127,7 @@ class EWCOptions:
 
 EWC = MethodEntry(
     "ewc", "EWC", "Kirkpatrick et al. 2017, Overcoming catastrophic forgetting in neural networks",
-    cost="b*C + d", storage="2*d", options=EWCOptions,
+    cost="b*C + d", storage="2*d", options=EWCOptions, published_by=f"{_DER_AUTHORS} tuned for online EWC",
     published={
         name: {**PLAIN_SGD, "lr": lr, "batch_size": batch, "epochs": epochs, "options": {"strength": strength}}
         for name, lr, batch, epochs, strength in (
@@ -144,7 +149,7 @@ class OnlineEWCOptions(EWCOptions):
 
 ONLINE_EWC = dataclasses.replace(
     EWC, name="ewc-online", title="online EWC", paper="Schwarz et al. 2018, Progress & Compress",
-    options=OnlineEWCOptions,
+    options=OnlineEWCOptions, published_by=f"{_DER_AUTHORS} tuned for it",
 )  # fmt: skip
 
 # ----------------------------------------------------------------------------------- gradients held against the past
@@ -215,6 +220,7 @@ class EROptions(ReplayOptions):
 ER = dataclasses.replace(
     REPLAY, name="er", title="ER",
     paper="Chaudhry et al. 2019, On Tiny Episodic Memories in Continual Learning", options=EROptions,
+    published_by=f"{_DER_AUTHORS} tuned for it",
     published={
         "pmnist": _online({"lr": 0.2, "batch_size": 128, "memory_batch": 128, "epochs": 1}),
         "split-cifar10": _online({"lr": 0.1, "batch_size": 32, "memory_batch": 32, "epochs": 50}),
@@ -374,6 +380,71 @@ REFRESH = dataclasses.replace(
     },
 )  # fmt: skip
 
+
+@dataclass(frozen=True)
+class StarOptions(DERppOptions):
+    alpha: float = 0.15
+    beta: float = 0.15
+    strength: float = 0.05
+    radius: float = 0.05
+    noise: float = 1e-3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_options(self, nonnegative=("strength", "radius"), positive=("noise",))
+
+
+STAR = dataclasses.replace(
+    DERPP, name="star", title="STAR",
+    paper="Eskandar et al. 2025, STAR: Stability-Inducing Weight Perturbation for Continual Learning",
+    cost="(b + 5*m)*C + m*n_c + d", options=StarOptions, passes_per_step=(1, 5),
+    published={"split-cifar10": _online({"lr": 0.1, "batch_size": 32, "memory_batch": 32, "epochs": 50}, noise=1e-20)},
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CLSEROptions(ReplayOptions):
+    strength: float = 0.15
+    stable_rate: float = 0.1
+    stable_decay: float = 0.999
+    plastic_rate: float = 0.9
+    plastic_decay: float = 0.999
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        names = ("strength", "stable_rate", "stable_decay", "plastic_rate", "plastic_decay")
+        check_options(self, nonnegative=names)
+        for name in names[1:]:
+            if getattr(self, name) > 1:
+                raise ColdError(f"option {name} must be at most 1, got {getattr(self, name)}")
+
+
+def _cls_er(settings: Mapping[str, Any], *numbers: float) -> dict[str, Any]:
+    names = ("strength", "stable_rate", "stable_decay", "plastic_rate", "plastic_decay")
+    return _online(settings, **dict(zip(names, numbers, strict=True)))
+
+
+CLS_ER = dataclasses.replace(
+    REPLAY, name="cls-er", title="CLS-ER",
+    paper="Arani et al. 2022, Learning Fast, Learning Slow: A General Continual Learning Method based on "
+    "Complementary Learning System",
+    cost="(b + m)*C + 2*m*C/3 + 2*d", storage="M*p + 2*d", options=CLSEROptions, passes_per_step=(1, 2),
+    published={
+        "pmnist": _cls_er(
+            {"lr": 0.2, "batch_size": 128, "memory_batch": 128, "epochs": 1}, 1.0, 0.8, 0.99, 1.0, 0.99
+        ),
+        "split-mnist": _cls_er(
+            {"lr": 0.1, "batch_size": 10, "memory_batch": 32, "epochs": 1}, 2.0, 0.9, 0.99, 1.0, 0.99
+        ),
+        "split-cifar10": _cls_er(
+            {"lr": 0.1, "batch_size": 32, "memory_batch": 32, "epochs": 50}, 0.15, 0.1, 0.999, 0.9, 0.999
+        ),
+        "split-tinyimagenet": _cls_er(
+            {"lr": 0.05, "batch_size": 32, "memory_batch": 32, "epochs": 50}, 0.1, 0.05, 0.999, 0.08, 0.999
+        ),
+    },
+)  # fmt: skip
+
 # ------------------------------------------------------------------------------------------------------------- COLD
 
 COLD = MethodEntry(
@@ -392,7 +463,7 @@ COLD_ORACLE = dataclasses.replace(
 METHODS: Mapping[str, MethodEntry] = {
     entry.name: entry
     for entry in (
-        FINETUNE, EWC, ONLINE_EWC, GEM, AGEM, MER, GDUMB, ER, DER, DERPP, ER_ACE, CBA, NCCL, REFRESH, COLD,
-        COLD_ORACLE, JOINT,
+        FINETUNE, EWC, ONLINE_EWC, GEM, AGEM, MER, GDUMB, ER, DER, DERPP, ER_ACE, CBA, NCCL, REFRESH, STAR,
+        CLS_ER, COLD, COLD_ORACLE, JOINT,
     )
 }  # fmt: skip

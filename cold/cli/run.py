@@ -49,6 +49,13 @@ def run(
         Text, typer.Option(help="Named settings; paper: those of the paper's tables for dataset, method and memory.")
     ] = None,
     config: Annotated[Path | None, typer.Option(help="Settings from a TOML file; flags override it.")] = None,
+    scenario: Annotated[
+        Text,
+        typer.Option(
+            help="Of a split: task (a head per task), class (one head for all classes; Class-IL and Task-IL accuracy), "
+            "or domain (one head, the same labels in every task)."
+        ),
+    ] = None,
     tasks: Annotated[Whole, typer.Option(help="Number of tasks.")] = None,
     epochs: Annotated[Whole, typer.Option(help="Epochs per task.")] = None,
     online: Annotated[bool, typer.Option("--online", help="One epoch per task.")] = False,
@@ -63,6 +70,13 @@ def run(
         Text,
         typer.Option(
             help="What a step draws from the memory: samples of each past task (per-task), or of all together (mixed)."
+        ),
+    ] = None,
+    forward: Annotated[
+        Text,
+        typer.Option(
+            help="Batch and memory batch in one pass (joint), with shared BatchNorm statistics, or each by itself "
+            "(separate)."
         ),
     ] = None,
     V: Annotated[Number, typer.Option("--V", help="Weight of the present task.")] = None,

@@ -21,7 +21,7 @@ from coldtheory.ground.reading import read_bytes
 
 from ..catalogue import METHODS
 from ..config import make_config
-from ..runs import MODEL, Result, find_run, same_data
+from ..runs import MODEL, OtherData, Result, find_run, same_data
 from ..trainer import Trainer
 from .show import RunArgument
 
@@ -47,6 +47,8 @@ def evaluate(
 
     Example: [bold]cold eval results/runs/pmnist-cold-s0-1a2b3c4d[/]
 
+    Other data than those of the run are refused, by their fingerprint.
+
     A run names its method, but no file that a result names is ever executed: a method of your own is loaded only from
     the file that --method gives.
     """
@@ -58,6 +60,8 @@ def evaluate(
     _check_model(result)
     given = {"device": device, "method": _method(result, method), "dataset": _dataset(result, dataset)}
     trainer = Trainer(make_config(result.config, given), data_root=data_root)
+    if not same_data(result.data, trainer.data):
+        raise OtherData(result.run_id, result.data, trainer.data, "")
     try:
         trainer.model.load_state_dict(weights)
     except (RuntimeError, TypeError, ValueError):
@@ -65,11 +69,10 @@ def evaluate(
     now = np.array(trainer.evaluate(trainer.model))
     if now.shape != then[-1].shape:
         raise ColdError(f"{result.run_id} has {len(then)} tasks, its settings name {len(now)}; run it again")
-    same = same_data(result.data, trainer.data)
     largest = float(np.abs(now - then[-1]).max())
     if as_json:
         content = {"run_id": result.run_id, "acc": float(now.mean() * 100), "per_task": now.tolist()}
-        data = {"stored": result.data, "here": trainer.data, "same": same}
+        data = {"stored": result.data, "here": trainer.data}
         typer.echo(json.dumps({**content, "largest_difference": largest, "data": data}))
         return
     console = Console(highlight=False)
@@ -77,8 +80,8 @@ def evaluate(
         f"{result.run_id}: ACC {now.mean() * 100:.2f} %, as stored {then[-1].mean() * 100:.2f} %; "
         f"largest difference on a task {largest:.2g}"
     )
-    if not same:
-        console.print("these are other data than those that the run was tested on", soft_wrap=True)
+    if result.data is None:
+        console.print("the run does not record its data; they are taken to be these", soft_wrap=True)
 
 
 def _method(result: Result, given: str | None) -> str:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ..catalogue import Scenario
 from .augment import Transform
-
-Scenario = Literal["task", "domain"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +42,10 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One task: its samples, and the head that answers for it. `classes` names the head's outputs."""
+    """One task: its samples, and the head that answers for it. `classes` names the head's outputs.
+
+    `outputs`: in a class-incremental benchmark, which of them are the task's own classes; None: all.
+    """
 
     name: str
     head: int
@@ -52,11 +53,13 @@ class Task:
     test: Part
     validation: Part | None
     classes: tuple[str, ...]
+    outputs: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Benchmark:
-    """A sequence of tasks. `scenario`: "task" = one head per task; "domain" = one head for all tasks.
+    """A sequence of tasks. `scenario`: "task" = one head per task; "domain" = one head for all tasks, which have the
+    same classes; "class" = one head for the classes of all tasks, of which each task has its own.
 
     `source` says which stored data it was made from (a file name), for the provenance of a run.
     `fingerprint` stands for the content of that data, before seed, limits and split options choose from it (see

@@ -1,6 +1,7 @@
 """From one labelled image set to a sequence of tasks.
 
 `by_class`    Split-X: task t has classes t*w .. t*w + w-1 of the class order, and its own head of width w.
+              Class-incremental: the same tasks, one head for all classes, labels counted through all tasks.
 `near_iid`    the LOW regime of Split-X. Every image keeps the label that it has in `by_class`; only the task it
               belongs to is drawn anew: each task is a random, disjoint, equal part of the data, stratified
               by class. So LOW and HIGH have the same images, the same labels, the same number of tasks and the
@@ -10,8 +11,8 @@
               is permuted, the first one too. Near-IID: one permutation for all, and disjoint parts of the data.
 
 With one head per task, the loss of task t does not depend on the other heads, so that even equal data give losses
-that differ as functions of all weights. `heads="shared"` gives one head to all tasks (labels as before), where a
-near-IID split has small task variation in the sense of the theory too.
+that differ as functions of all weights. The domain-incremental form (`heads="shared"`) gives one head to all tasks
+(labels as before), where a near-IID split has small task variation in the sense of the theory too.
 
 Everything is drawn from streams keyed by (seed, name of the benchmark, part, task) alone.
 """
@@ -30,6 +31,7 @@ from coldtheory.ground.checks import choice, number, whole
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.limits import demand_memory
 
+from ..catalogue import Scenario
 from ..streams import stream
 from .augment import Transform
 from .benchmark import Benchmark, Part, Task
@@ -49,11 +51,15 @@ class Sizes:
 
     def __post_init__(self) -> None:
         for name in ("limit_train", "limit_test"):
-            limit = getattr(self, name)
-            if limit is not None and whole(name, limit) < 1:
-                raise ColdError(f"{name} must be at least 1 image per task, got {limit}")
-        if not 0.0 <= number("validation", self.validation) < 1.0:
-            raise ColdError(f"validation is a share of the training part, from 0 to below 1, got {self.validation}")
+            if (given := getattr(self, name)) is not None:
+                limit = whole(name, given)
+                if limit < 1:
+                    raise ColdError(f"{name} must be at least 1 image per task, got {limit}")
+                object.__setattr__(self, name, limit)
+        share = number("validation", self.validation)
+        if not 0.0 <= share < 1.0:
+            raise ColdError(f"validation is a share of the training part, from 0 to below 1, got {share}")
+        object.__setattr__(self, "validation", share)
 
 
 def split_benchmark(
@@ -66,16 +72,15 @@ def split_benchmark(
     sizes: Sizes,
     iid: bool = False,
     order: Order = "natural",
-    heads: Heads = "task",
+    scenario: Scenario = "task",
 ) -> Benchmark:
     """Split-X, or its near-IID counterpart; see the head of this file."""
     choice("class order", order, ("natural", "shuffled"))
-    choice("heads", heads, ("task", "shared"))
     count = len(images.classes)
     width = check_divisor(tasks, count, name)
     ordered = np.arange(count) if order == "natural" else stream(seed, name, "classes").permutation(count)
     position = np.argsort(ordered)  # of each class in the order
-    label = position % width
+    label = position if scenario == "class" else position % width
     names = [images.classes[c] for c in ordered]
     if iid:
         train = _deal(images.train_y, tasks, seed, name, "train")
@@ -88,10 +93,12 @@ def split_benchmark(
     made = []
     for t in range(tasks):
         parts = _parts(images, train[t], test[t], label, sizes, (seed, name, t))
-        head = t if heads == "task" else 0
-        made.append(Task(f"task {t + 1}", head, *parts, classes=named[t]))
-    widths = (width,) * (tasks if heads == "task" else 1)
-    scenario: Literal["task", "domain"] = "task" if heads == "task" else "domain"
+        if scenario == "class":
+            own = None if iid else tuple(range(t * width, (t + 1) * width))
+            made.append(Task(f"task {t + 1}", 0, *parts, classes=tuple(names), outputs=own))
+        else:
+            made.append(Task(f"task {t + 1}", t if scenario == "task" else 0, *parts, classes=named[t]))
+    widths = (count,) if scenario == "class" else (width,) * (tasks if scenario == "task" else 1)
     shape = tuple(images.train_x.shape[1:])
     return Benchmark(name, tuple(made), widths, shape, scenario, transform, images.source, images.fingerprint)
 

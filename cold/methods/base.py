@@ -21,7 +21,7 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -37,7 +37,7 @@ from ..ahead import Ahead
 from ..catalogue.methods import MethodEntry, NoOptions, Published, check_choice, check_options
 from ..config import RunConfig
 from ..data import Benchmark, Part
-from ..losses import Runs, merged, per_sample_losses
+from ..losses import Runs, in_passes, merged, per_sample_losses
 from ..memory import Draw, Memory
 from ..streams import Streams
 
@@ -125,6 +125,7 @@ class Method:
     cost: ClassVar[str] = MethodEntry.cost
     storage: ClassVar[str] = MethodEntry.storage
     published: ClassVar[Published] = {}
+    published_by: ClassVar[str] = MethodEntry.published_by
     uses_memory: ClassVar[bool] = MethodEntry.uses_memory
     Options: ClassVar[type[Any]] = NoOptions
     over_processes: ClassVar[bool] = False  #: see `cold.distributed`; not inherited
@@ -135,13 +136,14 @@ class Method:
         super().__init_subclass__(**more)
         if entry is not None:
             cls.name, cls.title, cls.paper, cls.settings = entry.name, entry.title, entry.paper, entry.settings
-            cls.cost, cls.storage, cls.published = entry.cost, entry.storage, entry.published
+            cls.cost, cls.storage = entry.cost, entry.storage
+            cls.published, cls.published_by = entry.published, entry.published_by
             cls.uses_memory, cls.Options = entry.uses_memory, entry.options
 
     @classmethod
     def as_entry(cls) -> MethodEntry:
         """What the class declares, as the catalogue would hold it."""
-        names = ("name", "title", "paper", "settings", "cost", "storage", "published", "uses_memory")
+        names = ("name", "title", "paper", "settings", "cost", "storage", "published", "published_by", "uses_memory")
         return MethodEntry(**{name: getattr(cls, name) for name in names}, options=cls.Options)
 
     def __init__(self, context: Context) -> None:
@@ -209,16 +211,28 @@ class Method:
         x = self.context.training_inputs(raw)
         return per_sample_losses(self.context.forward(self.model, x, merged(runs)), y)
 
+    def passes(self, x: Tensor, runs: Runs, sizes: Sequence[int]) -> list[Tensor]:
+        """Logits of a batch and what was drawn to go with it (`sizes` counts the rows of each), piece by piece.
+
+        One pass for all, in which BatchNorm takes its statistics over all of them together; or one for each, as
+        `--forward` says. Several methods' authors differ in this, and with BatchNorm it moves results.
+        """
+        if self.config.forward == "joint" or len(sizes) == 1:
+            return self.context.forward(self.model, x, merged(runs))
+        parts = in_passes(x, runs, sizes)
+        return [logits for part, own in parts for logits in self.context.forward(self.model, part, own)]
+
     def batch_losses(self, batch: Batch) -> Tensor:
         return self.losses(batch.raw, batch.y, [(batch.head, len(batch.raw))])
 
     def losses_with_memory(self, batch: Batch, memory: Memory, draw: Draw) -> Tensor:
-        """Losses of the batch, then of the drawn memory samples through their own heads: one forward."""
+        """Losses of the batch, then of the drawn memory samples through their own heads; see `passes`."""
         assert memory.raw is not None
         heads = self.context.heads
         runs = [(batch.head, len(batch.raw)), *((heads[k], n) for k, n in zip(draw.tasks, draw.counts, strict=True))]
-        raw = torch.cat([batch.raw, memory.raw.index_select(0, draw.slots)])
-        return self.losses(raw, torch.cat([batch.y, memory.y[draw.slots]]), runs)
+        x = self.context.training_inputs(torch.cat([batch.raw, memory.raw.index_select(0, draw.slots)]))
+        logits = self.passes(x, runs, [len(batch.raw), len(draw)])
+        return per_sample_losses(logits, torch.cat([batch.y, memory.y[draw.slots]]))
 
     def draw(
         self, memory: Memory, past: int, count: int | None = None, *, at_most: bool = False, shuffled: bool = False

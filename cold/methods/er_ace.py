@@ -20,7 +20,8 @@ class ERACE(Replay, entry=METHODS["er-ace"]):
 
     Classes are those of the batch's head; with one head per task, few batches lack one. Classes not yet seen stay in.
 
-    always : mask in the first task too (where task boundaries are not known); by default from the second task on
+    always : mask and replay in the first task too, which is the rule where task boundaries are not known; by default
+             both begin with the second task
     """
 
     def __init__(self, context: Context) -> None:
@@ -34,7 +35,7 @@ class ERACE(Replay, entry=METHODS["er-ace"]):
         present[batch.y] = True
         absent = self.seen[batch.head] & ~present
         self.seen[batch.head] |= present
-        draw = self.sample(batch)
+        draw = self.sample(batch) if batch.task or self.options.always else None
         if draw is None:
             x = self.context.training_inputs(batch.raw)
             logits = self.context.forward(self.model, x, [(batch.head, len(batch.raw))])[0]

@@ -53,6 +53,8 @@ def build_model(
     if module is not None and name is not None:
         raise ColdError("give a model's name or a module of your own, not both")
     checks.kind_of("benchmark", benchmark, Benchmark, "make one with load_benchmark or from_tensors")
+    if module is not None:
+        checks.kind_of("module", module, nn.Module, "give a network of torch")
     width = checks.whole("the width of a network", width, least=1)
     with _seeded(derived_seed(seed, "model")):
         if module is None:
@@ -60,11 +62,11 @@ def build_model(
             whole = False
         else:
             backbone, features = module, _features(module, benchmark)
-            whole = benchmark.scenario == "domain" and features == benchmark.head_widths[0]
+            whole = len(benchmark.head_widths) == 1 and features == benchmark.head_widths[0]
             if has_head is not None:
                 if has_head and not whole:
                     raise ColdError(
-                        f"a module with a head of its own needs scenario 'domain' and {benchmark.head_widths[0]} "
+                        f"a module with a head of its own needs scenario 'domain' or 'class' and {benchmark.head_widths[0]} "
                         f"outputs; this one has {features}, the scenario is {benchmark.scenario!r}"
                     )
                 whole = has_head

@@ -84,28 +84,44 @@ def check_same_run(result: Result, config: RunConfig, data: str | None = None) -
         return result
     if same_data(result.data, data):
         raise ColdError(f"{where} holds a run with other settings than its name says; run it again")
-    raise other_data(str(where), result.data, data)
+    raise OtherData(str(where), result.data, data, "or keep both with another --out")
 
 
-def other_data(what: str, stored: str | None, here: str | None) -> ColdError:
-    """The error for what was made from other data than those at hand."""
-    return ColdError(
-        f"{what} was made from other data (fingerprint {stored}, the data here have {here}); name the data it was made "
-        "from with --data-root or folder:PATH, start over with --fresh, or keep both with another --out"
-    )
+class OtherData(ColdError):
+    """Something was made from other data than those at hand; `why` is the message without the `remedy`.
+
+    otherwise : what helps besides the right data, which depends on the command
+    """
+
+    def __init__(
+        self,
+        what: str,
+        stored: str | None,
+        here: str | None,
+        otherwise: str = "start over with --fresh, or keep both with another --out",
+    ) -> None:
+        self.why = f"{what} was made from other data (fingerprint {stored}, the data here have {here})"
+        words = ["name the data it was made from with --data-root or folder:PATH", *([otherwise] if otherwise else [])]
+        self.remedy = ", ".join(words)
+        super().__init__(f"{self.why}; {self.remedy}")
 
 
 def difference(left: Result, right: Result) -> str | None:
     """The first part in which two results of one run differ, timing and provenance aside; None if in none.
 
-    Data that one side did not record, and arrays that one side dropped when it was packed, are no difference.
+    Data that one side did not record, a measure that one side's version did not know, and arrays that one side dropped
+    when it was packed are no difference.
     """
     if not same_data(left.data, right.data):
         return "data"
-    for name in ("config", "metrics", "per_task", "diagnostics"):
+    for name in ("config", "metrics", "views", "per_task", "diagnostics"):
         here, there = getattr(left, name), getattr(right, name)
         if name == "config":
             here, there = comparable(here), comparable(there)
+        elif name == "metrics":
+            here, there = (
+                {key: one[key] for key in one if key in other} for one, other in ((here, there), (there, here))
+            )
         if json.dumps(here, sort_keys=True) != json.dumps(there, sort_keys=True):
             keys = (key for key in here if json.dumps(here[key]) != json.dumps(there.get(key)))
             return f"{name} ({next(keys, 'more entries')})"

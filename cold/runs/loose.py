@@ -6,7 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
@@ -18,12 +18,12 @@ from msgspec.structs import asdict as fields_of
 from numpy.typing import NDArray
 
 from coldtheory.ground.errors import ColdError
-from coldtheory.ground.files import write_atomically
+from coldtheory.ground.files import make_folder, write_atomically
 from coldtheory.ground.provenance import provenance
 from coldtheory.ground.reading import Npz, read_bytes
 
 from ..metrics import after_each_task, metrics
-from .schema import ARRAYS, RESULT, Arrays, Result, check_array, read_record, safe_name
+from .schema import ARRAYS, RESULT, VIEWS, Arrays, Result, check_array, read_record, safe_name
 
 _AGAIN = "run it again"
 
@@ -34,10 +34,15 @@ class Busy(ColdError):
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; the system lets go of it when the process ends, however it ends."""
-    lock = FileLock(folder / ".lock", blocking=False)
+    """Hold the folder's lock; the system lets go of it when the process ends, however it ends.
+
+    The lock's file is removed while it is still held. Whoever has opened it by then holds a file without a name, which
+    `FileLock` does not take for a lock.
+    """
+    path = folder / ".lock"
+    lock = FileLock(path, blocking=False)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         lock.acquire()
     except Timeout:
         raise Busy(f"another program is running {folder}; wait for it, or use another --out") from None
@@ -46,6 +51,8 @@ def only_writer(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
+        with suppress(OSError):  # the folder may be gone, too
+            path.unlink()
         lock.release()
 
 
@@ -128,11 +135,20 @@ def make_result(
     """Measures from the arrays. `packages` are versions beyond those that every file carries; `data` is the data's
     fingerprint."""
     accuracy = arrays["accuracy"]
+    measures = asdict(metrics(accuracy, arrays["start"]))
+    views = {
+        view: asdict(metrics(arrays[f"accuracy_{view}"], arrays[f"start_{view}"]))
+        for view in VIEWS
+        if f"accuracy_{view}" in arrays
+    }
+    if views:
+        measures |= {"class_il": measures["acc"], "task_il": views["task"]["acc"]}
     origin = provenance()
     return Result(
         run_id=run_id,
         config=config,
-        metrics=asdict(metrics(accuracy, arrays["start"])),
+        metrics=measures,
+        views=views,
         per_task=after_each_task(accuracy),
         diagnostics=diagnostics,
         timing=timing,

@@ -143,8 +143,6 @@ def _remove(folder: Path) -> None:
         for name in (RESULT, ARRAYS):
             (folder / name).unlink(missing_ok=True)
     with suppress(OSError):
-        if [path.name for path in folder.iterdir()] == [".lock"]:
-            (folder / ".lock").unlink()
         folder.rmdir()
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterator
 from contextlib import nullcontext
-from itertools import islice
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -19,11 +15,9 @@ from ..ground.errors import ColdError, unknown_name
 from ..ground.files import replacing
 from ..ground.terminal import plain_table
 from ..rows import CONFIG_KEYS, MEASURED_KEYS
-from ..store import OLD_FORMAT, Row, StoredRows, remove_rows, row_files
+from ..store import EXPORTS, StoredRows, remove_rows, row_files
 from .options import JsonOption, OutOption
 
-_FORMATS = ("csv", "json", "parquet")
-_ROWS_AT_ONCE = 10_000  # of a Parquet file's groups
 app = typer.Typer(help="List, explain, export or remove stored results.", no_args_is_help=True)
 
 
@@ -66,7 +60,7 @@ def list_keys(as_json: JsonOption = False) -> None:
 @app.command("export")
 def export_results(
     name: Annotated[str, typer.Argument(help="A name as 'results ls' prints it.")],
-    form: Annotated[str, typer.Option("--format", help=f"{', '.join(_FORMATS)}.")] = "csv",
+    form: Annotated[str, typer.Option("--format", help=f"{', '.join(EXPORTS)}.")] = "csv",
     file: Annotated[
         Path | None, typer.Option("--file", help="The file to write; - for the output. Default: NAME.FORMAT here.")
     ] = None,
@@ -79,8 +73,8 @@ def export_results(
 
     Example: [bold]coldtheory results export high-d901998e --format csv[/]
     """
-    if form not in _FORMATS:
-        raise unknown_name("format", form, _FORMATS)
+    if form not in EXPORTS:
+        raise unknown_name("format", form, EXPORTS)
     path = _known(out, [name])[name]
     target = Path(f"{name}.{form}") if file is None else file
     shown = str(target) == "-"
@@ -88,7 +82,7 @@ def export_results(
         raise ColdError("parquet is no text; give --file a name")
     output = nullcontext(typer.get_binary_stream("stdout")) if shown else replacing(target)
     with StoredRows(path) as stored, stored.unchanged(), output as to:
-        _WRITERS[form](stored, to)
+        EXPORTS[form](stored, to)
         count = len(stored)
     if not shown:
         Console().print(f"wrote {count} rows to {escape(str(target))}")
@@ -141,59 +135,3 @@ def _entry(path: Path) -> dict[str, Any]:
         "commit": (origin["commit"] or "")[:10],
         "made": origin["time"].replace("+00:00", ""),
     }
-
-
-# ------------------------------------------------------------------------------------------------ export
-
-
-def _write_json(stored: StoredRows, to: IO[bytes]) -> None:
-    head = json.dumps({"format": OLD_FORMAT, "source": stored.source, "provenance": stored.origins})
-    to.write(f'{head[:-1]}, "rows": ['.encode())
-    for number, row in enumerate(stored.rows()):
-        to.write(f"{',' if number else ''}\n{json.dumps(row)}".encode())
-    to.write(b"\n]}\n")
-
-
-def _write_csv(stored: StoredRows, to: IO[bytes]) -> None:
-    text = io.TextIOWrapper(to, encoding="utf-8", newline="", write_through=True)
-    table = csv.DictWriter(text, list(_types(stored)), lineterminator="\n")
-    table.writeheader()
-    table.writerows(_flat(stored))
-    text.detach()
-
-
-def _write_parquet(stored: StoredRows, to: IO[bytes]) -> None:
-    try:
-        import pyarrow as pa  # noqa: PLC0415  (an extra)
-        from pyarrow.parquet import ParquetWriter  # noqa: PLC0415
-    except ImportError:
-        raise ColdError("--format parquet needs pyarrow: pip install 'cold-continual[parquet]'") from None
-    kinds = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
-    columns = {name: max(types, key=list(kinds).index, default=float) for name, types in _types(stored).items()}
-    schema = pa.schema([(name, kinds[kind]) for name, kind in columns.items()])
-    rows = ({name: None if row.get(name) is None else kind(row[name]) for name, kind in columns.items()}
-            for row in _flat(stored))  # fmt: skip
-    with ParquetWriter(to, schema) as table:
-        while some := list(islice(rows, _ROWS_AT_ONCE)):
-            table.write_table(pa.Table.from_pylist(some, schema=schema))
-
-
-def _types(stored: StoredRows) -> dict[str, set[type]]:
-    """The columns of all rows, with the types of their values."""
-    types: dict[str, set[type]] = {}
-    for row in _flat(stored):
-        for name, value in row.items():
-            types.setdefault(name, set()).update(() if value is None else (type(value),))
-    return types
-
-
-def _flat(stored: StoredRows) -> Iterator[Row]:
-    """Rows without structure: the source as JSON, the origin by its commit and time."""
-    origins = stored.origins
-    for row in stored.rows():
-        origin = origins[row.pop("provenance")]
-        flat = {name: json.dumps(value) if isinstance(value, dict) else value for name, value in row.items()}
-        yield {**flat, "commit": origin["commit"], "time": origin["time"]}
-
-
-_WRITERS = {"json": _write_json, "csv": _write_csv, "parquet": _write_parquet}

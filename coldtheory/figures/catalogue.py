@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -148,6 +151,27 @@ def theory_figures(scale: Scale | None = None) -> tuple[Figure, ...]:
         )
         for id_, label, title, sentence, names, draw, other in _FIGURES
     )  # fmt: skip
+
+
+def statement_figure(word: str, title: str, source: str, scale: Scale | None = None) -> Figure:
+    """The tightness of one statement in all of its forms.
+
+    word   : how the user named it, FILE.py or a name
+    source : a digest of the file, or "" of a statement that has a name
+    """
+    s = scale or Scale()
+    name = re.sub(r"[^\w-]+", "-", Path(word).stem).strip("-") or "statement"
+    config = {
+        "statement": word, "source": source, "regimes": list(ALL), "V": list(s.V), "seeds": s.seeds, "T": s.T,
+    }  # fmt: skip
+    words = f"bounds {shlex.quote(word)}"
+    data = TableData(f"bounds-{name}", f"coldtheory plot {words}", f"{__package__}.bounds:statement_terms", config)
+    sentence = (
+        "Both sides against V, and bound over measured value, for each form at the task or pair of tasks where it is "
+        "tightest; below 1 the form is violated."
+    )
+    draw = f"{__package__}.bounds:draw_statement"
+    return Figure(data.name, "", title, sentence, "theory", (data,), draw, words=words)
 
 
 def datasets(scale: Scale | None = None) -> dict[str, Dataset]:

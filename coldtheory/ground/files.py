@@ -51,7 +51,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     try:
         target = _end_of_links(path)
         mode = _mode(target, path)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
         _remove_scratch_of_the_dead(target.parent)
         scratch = target.parent / f"{_scratch_prefix()}{os.getpid()}-{secrets.token_hex(4)}"
         # another's secret file is never readable for more people, not even for a moment
@@ -71,6 +71,14 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         if scratch is not None:
             with suppress(OSError):
                 scratch.unlink()
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it that are missing, and bring their names to the disk."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for made in missing:
+        _sync_folder(made.parent)
 
 
 def _end_of_links(path: Path) -> Path:

@@ -9,6 +9,8 @@ and the line of the program that caused it:
     wait   the program needs a number of the device: `.item()`, `.tolist()`, `.cpu()`, `if tensor`, a mask as an index,
            `nonzero`, `unique` and all whose result's size depends on the content
     mix    tensors of both devices in one operation, which is also an error, as on a GPU
+    order  several numbers are added to one place (`index_add_`, `scatter_add_`): a GPU does so in an order of its own, and
+           rounds otherwise each time
 
 A single number on the CPU beside tensors of the device is none of these: a GPU takes it as an argument of the kernel.
 
@@ -47,11 +49,12 @@ _WAITING = {
 }  # fmt: skip
 _INDEXING = {"index", "index_put_", "index_put", "_index_put_impl_", "_unsafe_index", "_unsafe_index_put"}
 _MASKS = (torch.bool, torch.uint8)
+_ADDING = {"index_add", "index_add_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_"}
 
 
 @dataclass(frozen=True)
 class Event:
-    """kind: copy, wait or mix; the operation; the line of the package `cold` that caused it ("module:line")."""
+    """kind: copy, wait, mix or order; the operation; the line of the package `cold` that caused it ("module:line")."""
 
     kind: str
     operation: str
@@ -181,8 +184,15 @@ def _note_events(name: str, args: Any, tensors: list[Tensor], here: bool, goes_t
     elif here:
         if name in _WAITING:
             _note("wait", name)
+        if name in _ADDING and args[0].is_floating_point() and _has_repeats(args[2]):
+            _note("order", name)
         if any(tensor.dim() and not isinstance(tensor, OnDevice) for tensor in tensors):
             _mixed(name)
+
+
+def _has_repeats(index: Tensor) -> bool:
+    held = index.held.flatten() if isinstance(index, OnDevice) else index.flatten()
+    return len(set(held.tolist())) < len(held)
 
 
 def _note_copy(name: str, from_device: bool, to_device: bool) -> None:

@@ -42,6 +42,7 @@ def check(found: Traffic, method: str, fill: str) -> None:
     if method == "gem":
         copies += SLOTS_OF_GEM
     assert found.most("mix") == 0, found.places
+    assert not found.orders  # so results do not vary from run to run by the order of a sum
     assert found.most("copy") <= copies, found.places
     assert found.most("wait") <= waits, found.places
     if method == "gem" and fill == "task-end":  # the slots do not change during a task
@@ -186,6 +187,10 @@ def mixes_indices_of_the_device(device, there):
     return torch.ones(4).index_select(0, there.long())
 
 
+def orders_a_sum(device, there):
+    return torch.zeros(3, device=device).index_add_(0, torch.zeros(4, dtype=torch.int64).to(device), there)
+
+
 def does_neither(device, there):
     """A step's usual operations: none of them needs the CPU."""
     there.mul_(2.0).add_(1.0)
@@ -195,6 +200,7 @@ def does_neither(device, there):
     loss = (there @ weight).square().sum() * torch.tensor(2.0)  # a single number is an argument of the kernel
     loss.backward()
     chosen = torch.arange(2, device=device)
+    torch.zeros(3, device=device).index_add_(0, chosen, there[:2])  # one number per place
     return weight.grad[chosen], torch.zeros(3, device=device), torch.where(there > 0, there, 0.0), there[1:3].tolist
 
 
@@ -202,10 +208,11 @@ def does_neither(device, there):
     copies_a_tensor, copies_a_list, copies_into, copies_into_a_part, copies_an_index, copies_an_index_to_write,
     waits_for_item, waits_for_float, waits_for_a_decision, waits_for_a_list, waits_for_cpu, waits_for_positions,
     waits_for_a_mask, waits_to_write_with_a_mask, waits_for_values, waits_for_unique, waits_for_counts,
-    waits_into_the_cpu, mixes, mixes_indices_of_the_device, does_neither,
+    waits_into_the_cpu, mixes, mixes_indices_of_the_device, orders_a_sum, does_neither,
 ])  # fmt: skip
 def test_what_is_counted(elsewhere, program):
-    kind = {"copies": ["copy"], "waits": ["wait"], "mixes": ["mix"], "does": []}[program.__name__.split("_")[0]]
+    kinds = {"copies": ["copy"], "waits": ["wait"], "mixes": ["mix"], "orders": ["copy", "order"], "does": []}
+    kind = kinds[program.__name__.split("_")[0]]
     assert elsewhere.submit(events_of, program).result() == kind
 
 

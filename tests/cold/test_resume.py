@@ -5,6 +5,7 @@ In CI five kills; COLD_KILLS=20 asks for more.
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import random
@@ -17,10 +18,11 @@ import pytest
 import torch
 
 from cold.checkpoint import checkpoints, load_latest, read_checkpoint, save_checkpoint
-from cold.runs import read_result
+from cold.runs import only_writer, read_result
 from cold.trainer import Stopped, Trainer
 from coldtheory.ground.errors import ColdError
 from tests.cold.tiny_runs import killed_config, run_cold, run_killed_config, same_results, tiny
+from tests.crash_states import contents, record, replayed, states
 
 KILLS = int(os.environ.get("COLD_KILLS", "5"))
 
@@ -141,13 +143,75 @@ def test_other_settings_are_refused(tmp_path):
         Trainer(tiny(V=3.0), out=tmp_path).run(resume=True)
 
 
-def test_out_of_disk(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
+def test_a_full_disk_at_each_write_and_with_room_again_the_same_result(tmp_path, monkeypatch):
+    """The disk is full from the first write on, from the second, and so on; each time the run goes on afterwards."""
+    whole = Trainer(tiny(), out=tmp_path / "whole").run()
+    real, room = os.fsync, [0]
 
-    monkeypatch.setattr("coldtheory.ground.files.os.fsync", full)
-    with pytest.raises(ColdError, match=r"cannot write .*: No space left on device"):
-        Trainer(tiny(), out=tmp_path).run()
+    def sync(file):
+        if room[0] == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        room[0] -= 1
+        real(file)
+
+    for number in range(100):
+        out = tmp_path / f"{number}"
+        room[0] = number
+        with monkeypatch.context() as patch:
+            patch.setattr("coldtheory.ground.files.os.fsync", sync)
+            try:
+                Trainer(tiny(), out=out).run()
+                break  # there was room for everything
+            except ColdError as error:
+                assert "No space left on device" in str(error)  # noqa: PT017
+        again = Trainer(tiny(), out=out)
+        same_results(whole, again.run(resume=True))
+        same_weights(tmp_path / "whole" / whole.run_id, out / whole.run_id)
+        assert not list(out.rglob(".scratch*"))
+    assert number > 10
+
+
+@pytest.mark.parametrize("when", [2, 5, 9])
+def test_a_results_folder_that_is_deleted_during_a_run(when, tmp_path):
+    """The run makes it anew and ends as if nothing had happened."""
+    whole = Trainer(tiny(), out=tmp_path / "whole").run()
+    count = iter(range(10**9))
+
+    def delete():
+        if next(count) == when:
+            shutil.rmtree(tmp_path / "runs")
+        return False
+
+    trainer = Trainer(tiny(), out=tmp_path / "runs", should_stop=delete)
+    with only_writer(trainer.folder):
+        trainer.run()
+    assert next(count) > when
+    folder = tmp_path / "runs" / whole.run_id
+    same_results(whole, read_result(folder))
+    same_weights(tmp_path / "whole" / whole.run_id, folder)
+    assert not list((tmp_path / "runs").rglob(".lock"))
+
+
+_SAVES = """
+from cold.checkpoint import save_checkpoint
+for step in (1, 2, 3, 4):
+    save_checkpoint(folder / "run", step, {"step": step, "weights": b"%d" % step * 3000})
+    done(step)
+"""
+
+
+@pytest.mark.needs("gcc")
+def test_a_loss_of_power_at_any_point_leaves_the_last_checkpoint_or_the_new_one(tmp_path):
+    folder, before = tmp_path / "folder", tmp_path / "before"
+    folder.mkdir()
+    before.mkdir()
+    calls = record(_SAVES, folder, tmp_path / "scratch")
+    assert replayed(before, calls, tmp_path / "again") == contents(folder)
+    for state in states(before, calls, tmp_path):
+        found = load_latest(state.folder / "run")
+        step = 0 if found is None else found[0]["step"]
+        assert found is None or found[1] == [], state  # no damaged one had to be passed over
+        assert step in (state.marks, state.marks + 1), state
 
 
 # ---------------------------------------------------------------------------------------------- killed processes

@@ -57,6 +57,7 @@ class Traffic:
     places: Counter[str] = field(default_factory=Counter)  #: of these steps together, by "kind operation place"
     blocks: int = 0  #: copies of what many steps need
     between: int = 0  #: events of the loop around the steps: the look at the last losses and queues
+    orders: Counter[str] = field(default_factory=Counter)  #: of the whole run: sums in an order that a GPU chooses
 
     def most(self, kind: str) -> int:
         """The most events of a kind that one step had."""
@@ -100,6 +101,7 @@ def _generators() -> Iterator[None]:
 
 def _counted(trainer: Trainer) -> Traffic:
     found, seen = Traffic(), second_device.events()
+    first = len(seen)
     step, begin = trainer.method.step, trainer.method.begin_task
     end_of_last: int | None = None  # step of this task: how many events there were
 
@@ -126,4 +128,5 @@ def _counted(trainer: Trainer) -> Traffic:
     trainer.method.step, trainer.method.begin_task = watched_step, watched_begin  # type: ignore[method-assign]
     result = trainer.run()
     assert all(math.isfinite(x) for x in result.arrays["accuracy"].ravel())
+    found.orders.update(f"{event.operation} {event.where}" for event in seen[first:] if event.kind == "order")
     return found

@@ -23,8 +23,10 @@ import pytest
 from coldtheory import ColdError
 from coldtheory.rows import CONFIG_KEYS, MEASURED_KEYS
 from coldtheory.sources import Source
-from coldtheory.store import RowFile, StoredRows, _Types, read_rows, remove_rows, row_files
+from coldtheory.store import RowFile, StoredRows, read_rows, remove_rows, row_files
+from coldtheory.store.schema import RowTypes
 from coldtheory.sweep import grid, run_cells
+from tests.crash_states import contents, record, replayed, states
 
 SOURCE = Source("low", {"T": 5, "d": 2})
 CELLS = grid(SOURCE, "V", [10.0, 100.0], 2)
@@ -83,7 +85,7 @@ def test_rows_come_back_as_they_were_and_by_their_keys(path, row):
 
 def test_the_types_that_are_asked_for_are_those_of_known_keys():
     """Keys that came later may be absent in older rows, so they are not asked for."""
-    asked = {field.name for field in msgspec.structs.fields(_Types)}
+    asked = {field.name for field in msgspec.structs.fields(RowTypes)}
     assert asked <= {*CONFIG_KEYS, *MEASURED_KEYS, "schema"}
     assert {"key", "seed", "V", "diverged", "avg_grad_sq_before"} <= asked
 
@@ -171,30 +173,33 @@ def test_two_programs_write_one_file(path, row):
     assert len(keys_in(path)) == 4 + 11
 
 
-def _write(arguments):
-    path, row, number = arguments
+def _write(path, row, number, together):
+    together.wait(600)  # only so that a writer that does not come is a failure
     with RowFile(path, SOURCE.config) as file:
         file.add([another(row, f"{number}"), another(row, "everyone's")])
-    return os.getpid()
 
 
 @pytest.mark.parametrize("begun", [False, True])
 def test_a_hundred_writers_in_parallel_store_all_rows(begun, path, row):
-    """Of a file that is there, and of one that the first of them makes."""
+    """Of a file that is there, and of one that the first of them makes; all are there before any of them begins."""
     if not begun:
         path.unlink()
     before = keys_in(path)
-    with multiprocessing.get_context("spawn").Pool(8) as pool:
-        writers = pool.map(_write, [(path, row, number) for number in range(100)], chunksize=1)
-        pool.close()
-        pool.join()
-    assert len(set(writers)) > 1
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.coldtheory.test_store"])
+    together = context.Barrier(100)
+    writers = [context.Process(target=_write, args=(path, row, number, together)) for number in range(100)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert {writer.exitcode for writer in writers} == {0}
     assert keys_in(path) == before | {f"{number}" for number in range(100)} | {"everyone's"}
     assert os.listdir(path.parent) == [path.name]  # no lock and no journal
 
 
 def test_a_writer_that_waits_too_long_says_for_what(path, row, monkeypatch):
-    monkeypatch.setattr("coldtheory.store._PATIENCE", 0.01)
+    monkeypatch.setattr("coldtheory.store.database._PATIENCE", 0.01)
     waiting = pytest.raises(ColdError, match=r"another program is writing .*; wait for it")
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -222,7 +227,7 @@ def test_a_writer_killed_in_the_middle_of_a_save_leaves_the_last_complete_state(
     before = keys_in(path)
     killed = _program(
         """
-        s._CACHE = 1
+        s.database._CACHE = 1
         def rows():
             for n in range(20_000):
                 if n == 15_000: os.kill(os.getpid(), signal.SIGKILL)
@@ -271,6 +276,56 @@ def test_a_full_disk_keeps_what_was_there_and_with_more_room_the_rest_follows(be
     assert int(count) == len(before)
     assert keys_in(path) == before | {f"{n}" for n in range(1000)}
     assert os.listdir(path.parent) == [path.name]
+
+
+_SAVES = """
+from coldtheory.store import RowFile, read_rows
+from tests.coldtheory.test_store import SOURCE, another
+path, row = Path(sys.argv[2]), json.loads(sys.argv[3])
+with RowFile(path, SOURCE.config, save_every=0.0) as file:
+    file.add([another(row, "one")])
+    done("one")
+    file.add([another(row, f"many {n}") for n in range(40)] + [another(row, "one", avg_Qbar=2.0)])
+    done("many")
+"""
+
+
+@pytest.mark.needs("gcc")
+@pytest.mark.parametrize("begun", ["no file", "a file", "a file of the old format"])
+def test_the_order_of_writes_replayed_up_to_every_point(begun, made, old, row, tmp_path):
+    """Whatever the disk has lost when the power comes back: the rows of the last save, or of the one under way."""
+    folder, before = tmp_path / "folder", tmp_path / "before"
+    folder.mkdir()
+    if begun != "no file":  # then the program makes the folder of results, too
+        shutil.copytree(made if begun == "a file" else old.parent, folder / "results")
+    shutil.copytree(folder, before)
+    name = f"results/{SOURCE.stem}.sqlite"
+
+    def content(folder):
+        with StoredRows(folder / name) as stored:
+            return {row["key"]: row["avg_Qbar"] for row in stored.rows()}
+
+    first = content(folder)
+    one = {**first, "one": row["avg_Qbar"]}
+    many = {**one, **{f"many {n}": row["avg_Qbar"] for n in range(40)}, "one": 2.0}
+    calls = record(_SAVES, folder, tmp_path / "scratch", folder / name, json.dumps(row))
+    assert replayed(before, calls, tmp_path / "again") == contents(folder)  # nothing is missing in the record
+    kinds = [call.kind for call in calls]
+    assert kinds.count("mark") == 2
+    assert {"create", "write", "sync", "remove"} <= set(kinds)
+    assert ("rename" in kinds) == (begun == "a file of the old format")
+    seen = set()
+    for state in states(before, calls, tmp_path):
+        found = content(state.folder)
+        assert found in ([first, one], [one, many], [many])[state.marks], state
+        seen.add((state.kind, state.marks, len(found)))
+        if state.kind == "killed":  # and one can go on from there
+            with RowFile(state.folder / name, SOURCE.config) as file:
+                file.add([another(row, "next")])
+            assert content(state.folder) == {**found, "next": row["avg_Qbar"]}, state
+            assert not list(state.folder.rglob("*-journal")), state
+    assert {("killed", 0, len(first)), ("killed", 0, len(one))} <= seen
+    assert {("synced", 1, len(one)), ("synced", 2, len(many))} <= seen
 
 
 def test_a_file_that_is_removed_meanwhile_is_one_line(path, row):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -106,6 +107,23 @@ def test_a_full_disk_leaves_the_other_rows_and_needs_no_request(tmp_path, monkey
     monkeypatch.undo()
     assert not list(tmp_path.glob(f"{unlucky}/.*json*"))
     assert fill(cells(0, 1, 2), tmp_path, engine=SERIAL).done == (unlucky,)
+
+
+def test_a_results_folder_that_is_deleted_between_cells_is_filled_again(tmp_path):
+    out, events = tmp_path / "runs", []
+
+    def delete(event):
+        events.append(event.state)
+        if len(events) == 2:
+            shutil.rmtree(out)
+
+    assert len(fill(cells(0, 1, 2), out, engine=SERIAL, on_event=delete).done) == 3
+    assert len(find_runs(out)) == 1
+    again = fill(cells(0, 1, 2), out, engine=SERIAL)
+    assert (len(again.done), len(again.reused)) == (2, 1)
+    plain = fill(cells(0, 1, 2), tmp_path / "plain", engine=SERIAL)
+    assert rows(again.folders.values()) == rows(plain.folders.values())
+    assert not list(out.rglob(".lock"))
 
 
 def test_a_cell_that_another_program_runs_is_left_to_it(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from cold.runs import ARRAYS, MODEL, RESULT, ROWS, find_runs, only_writer, pack, read_result, unpack
 from coldtheory.ground.errors import ColdError
 from tests.cold.runs.small_runs import content, finished, store
+from tests.crash_states import contents, record, replayed, states
 
 STEPS = {"queue_steps", "queue_steps_at"}
 
@@ -25,9 +27,7 @@ def test_values_stay_and_folders_go(tmp_path):
     assert sorted(done.packed) == sorted(ids)
     assert (set(done.dropped), done.folders) == (STEPS, (tmp_path / "a", tmp_path / "b"))
     files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
-    assert [name for name in files if ".lock" not in name] == [
-        f"a/{ARRAYS}", f"a/{ROWS}", f"b/{ARRAYS}", f"b/{ROWS}",
-    ]  # fmt: skip
+    assert files == [f"a/{ARRAYS}", f"a/{ROWS}", f"b/{ARRAYS}", f"b/{ROWS}"]  # and no lock
     after = find_runs(tmp_path)
     assert {run_id: content(run) for run_id, run in after.items()} == {i: without_steps(c) for i, c in before.items()}
     assert all(set(run.dropped) == STEPS for run in after.values())
@@ -121,3 +121,35 @@ def test_unpack(tmp_path):
     assert content(read_result(tmp_path / "out" / ids[0])) == without_steps(content(finished("c0ffee"))) | {
         "provenance": before[ids[0]]["provenance"]
     }
+
+
+_PACKS = """
+from cold.runs import pack
+pack(folder)
+done("packed")
+"""
+
+
+@pytest.mark.needs("gcc")
+def test_a_loss_of_power_at_any_point_loses_no_run(tmp_path):
+    """Loose, packed, or both: the same runs at every point, and packing can go on from there."""
+    folder, before = tmp_path / "runs", tmp_path / "before"
+    store(folder, 0, 1)
+    pack(folder)  # so that a row is there already
+    store(folder, 2, 3)
+    shutil.copytree(folder, before)
+    calls = record(_PACKS, folder, tmp_path / "scratch")
+    assert replayed(before, calls, tmp_path / "again") == contents(folder)
+
+    def found(folder):
+        stored = {run_id: without_steps(content(run)) for run_id, run in find_runs(folder).items()}
+        return {run_id: {**values, "dropped": None} for run_id, values in stored.items()}
+
+    expected = found(before)
+    assert len(expected) == 4
+    for state in states(before, calls, tmp_path, chances=2):
+        assert found(state.folder) == expected, state
+        if state.kind == "killed":
+            pack(state.folder)
+            assert found(state.folder) == expected, state
+            assert not list(state.folder.glob(f"*/{RESULT}")), state

@@ -18,6 +18,7 @@ import pytest
 from coldtheory import ColdError
 from coldtheory.ground import files
 from coldtheory.ground.files import replacing, write_atomically
+from tests.crash_states import contents, record, replayed, states
 
 
 @pytest.fixture
@@ -272,3 +273,26 @@ def test_the_order_of_writes_replayed_up_to_every_point(tmp_path, monkeypatch):
         assert (folder / "file").read_text() == ("new" if "replace file" in done else "old")
         write_atomically(folder / "file", "newer")  # and the next one succeeds
         assert (folder / "file").read_text() == "newer"
+
+
+_WRITES = """
+from coldtheory.ground.files import write_atomically
+for number in range(3):
+    write_atomically(folder / "new" / "deep" / "file", f"{number}" * 2000)
+    done(number)
+"""
+
+
+@pytest.mark.needs("gcc")
+def test_a_loss_of_power_at_any_point_leaves_the_old_or_the_new_file(tmp_path):
+    """What was written when the call returned stays, the names of new folders included."""
+    folder, before = tmp_path / "folder", tmp_path / "before"
+    folder.mkdir()
+    before.mkdir()
+    calls = record(_WRITES, folder, tmp_path / "scratch")
+    assert replayed(before, calls, tmp_path / "again") == contents(folder)
+    possible = [None, *(f"{number}" * 2000 for number in range(3))]
+    for state in states(before, calls, tmp_path):
+        path = state.folder / "new" / "deep" / "file"
+        found = path.read_text() if path.exists() else None
+        assert found in possible[state.marks :][:2], state
