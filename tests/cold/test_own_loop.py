@@ -60,7 +60,7 @@ class Loop:
             if (step + 1) % self.STEPS == 0:
                 self.dpp.end_epoch(self.model)
             if step + 1 == per_task:
-                self.dpp.end_task(self.model, *(() if self.dpp._labelled else task(t)))
+                self.dpp.end_task(self.model, *(() if self.dpp.labelled else task(t)))
         return self
 
     def saved(self) -> io.BytesIO:
