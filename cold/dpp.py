@@ -186,6 +186,8 @@ class COLD:
         self.task = 0
         self.steps = 0  # of all tasks together
         self.compared_with = torch.full((room, room), -1)  # [t, k]: whose loss task k is compared with during task t
+        if not isinstance(callbacks, Sequence) or not all(isinstance(one, Callback) for one in callbacks):
+            raise ColdError(f"callbacks must be a list of cold.Callback objects, got {shown(callbacks)}")
         self.history, self.callbacks = History(history), list(callbacks)
         self._tasks = tasks
         self._memory_batch, self.queue_update = memory_batch, queue_update
