@@ -244,6 +244,8 @@ def test_plans_are_checked(changes, problem):
 
 def test_every_form_has_a_family_that_meets_its_premises():
     for statement in STATEMENTS.values():
+        if statement.id == "memory_size":
+            continue  # about draws of a memory: what a search tries is not made of samples
         for form in statement.forms:
             plan = plan_for(statement.id, form)
             values = assess(statement.id, form, draw(plan, T=plan.T[0], count=40), plan)
