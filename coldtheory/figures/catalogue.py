@@ -147,9 +147,9 @@ _FIGURES: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]]
     ),
     (
         "forgetting", "", "Real forgetting, measured and proved",
-        "The mean of all past tasks' losses above what they were at the end of their own task. With the previous model as "
-        "reference it stays above δ, with empty queues where optima creep, and its bound grows with T; with the best "
-        "model or a stored one it is proved to come down to δ: the excess of the bound falls as √(V/T).",
+        "The mean of all past tasks' losses above what they were at the end of their own task. With the previous model "
+        "as reference it stays above δ, with empty queues where optima creep, and its bound grows with T; with the "
+        "best model or a stored one it is proved to come down to δ: the excess of the bound falls as √(V/T).",
         ("forgetting",), "forgetting:draw_forgetting", (),
     ),
     (
