@@ -78,9 +78,7 @@ class RunConfig:
     memory_batch: int = 1
     memory_policy: str = "uniform"
     replay: str = "per-task"
-    forward: str = (
-        "joint"  #: batch and memory batch in one pass, with the same BatchNorm statistics, or each in its own
-    )
+    forward: str = "joint"  #: batch and memory batch in one pass, with the same BatchNorm statistics, or each in its own
     # COLD
     V: float = 20.0
     delta: float = 0.0

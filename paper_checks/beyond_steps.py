@@ -72,7 +72,6 @@ def _holding(id_: str, batches: Mapping[str, Sequence[Facts]]) -> Finding:
         Qbar)/(c T): the mean queue replaces the longest.""",
     recorded="holds",
     explain=e.explanation("adaptive_step", "The margin is the least relative slack (0: it is tight at T = 1)."),
-    pictures=("moving",),
 )
 def adaptive_step() -> Finding:
     batches = [e.mixed("mean"), e.mixed("sum"), e.toy("conflict", "mean"), e.toy("conflict", "sum")]
@@ -87,7 +86,6 @@ def adaptive_step() -> Finding:
         Delta_t/V_t if V never falls; where it falls, (1/T) sum_t (1/V_{t+1} - 1/V_t)_+ Lyap[t] is added.""",
     recorded="holds",
     explain=e.explanation("moving_gap", "The margin is the least relative slack."),
-    pictures=("moving",),
 )
 def moving_gap() -> Finding:
     cases: tuple[Reference, ...] = ("previous", "best", "stored")
@@ -102,7 +100,6 @@ def moving_gap() -> Finding:
         Delta_t]/(T delta) if V never rises; where it rises, sum_t (V_{t+1} - V_t)_+ Phi_t(x_t)/(T delta) is added.""",
     recorded="holds",
     explain=e.explanation("moving_queue", "The margin is the least relative slack."),
-    pictures=("moving",),
 )
 def moving_queue() -> Finding:
     batches = [_moving(move, weights) for move in _MOVES for weights in _WEIGHTS]
@@ -118,7 +115,6 @@ def moving_queue() -> Finding:
         falls, (2/(c T)) sum_t (1/V_{t+1} - 1/V_t)_+ Lyap[t] is added.""",
     recorded="holds",
     explain=e.explanation("moving_gradient", "The margin is the least relative slack."),
-    pictures=("moving",),
 )
 def moving_gradient() -> Finding:
     batches = [_moving(move, weights) for move in _MOVES for weights in _WEIGHTS]
@@ -138,7 +134,6 @@ def moving_gradient() -> Finding:
         f"Means over {_NOISE_SEEDS} noise seeds; broken means beyond 5 standard errors of left minus right. The margin "
         "is the least relative slack of the means.",
     ),
-    pictures=("moving",),
 )
 def noise_gradient() -> Finding:
     still, turns = (_in_the_mean("noise_gradient", regime) for regime in ("still", "turns"))
@@ -160,7 +155,6 @@ def noise_gradient() -> Finding:
         f"Means over {_NOISE_SEEDS} noise seeds; broken means beyond 5 standard errors of left minus right. The margin "
         "is the least relative slack of the means.",
     ),
-    pictures=("moving",),
 )
 def noise_queue() -> Finding:
     return e.supported(e.total(_in_the_mean("noise_queue", regime) for regime in ("still", "turns")))

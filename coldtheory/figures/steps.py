@@ -25,7 +25,6 @@ _PANELS: dict[str, tuple[str, str, dict[Reference, str]]] = {
     "moving_queue": (r"$V_t=V\,t^{1/3}$, minimiser", s.QUEUE, {"previous": "exact", "stored": "exact"}),
     "noise_queue": ("noisy gradients", s.QUEUE, {"previous": "proved"}),
 }
-_COLOR: dict[str, str] = {"previous": s.PALETTE[0], "stored": s.PALETTE[3]}
 _CASES: tuple[Reference, ...] = ("previous", "stored")
 _CASE = {"previous": "Case 1", "stored": "Case 3"}
 _MEASURED: dict[str, Any] = {"linestyle": "-"}
@@ -78,16 +77,15 @@ def draw_moving(tables: Mapping[str, Table]) -> Figure:
     figure, axes = s.panels(3, 2, height=4.3)
     for ax, (id_, (title, label, forms)) in zip(axes.flat, _PANELS.items(), strict=True):
         for reference in forms:
-            _curves(
-                ax, table.where(statement=id_, reference=reference), _COLOR[reference], noisy=id_.startswith("noise")
-            )
+            rows = table.where(statement=id_, reference=reference)
+            _curves(ax, rows, s.CASE_COLOR[reference], noisy=id_.startswith("noise"))
         ax.set_xscale("log")
         if id_ == "moving_gap":
             ax.axhline(0.0, color="0.5", linewidth=0.5)
         else:
             ax.set_yscale("log")
         ax.set(xlabel="number of tasks T", ylabel=label, title=title)
-    handles = [Line2D([], [], color=_COLOR[case], label=words) for case, words in _CASE.items()]
+    handles = [Line2D([], [], color=s.CASE_COLOR[case], label=words) for case, words in _CASE.items()]
     handles += [Line2D([], [], color="black", label="measured", **_MEASURED)]
     handles += [Line2D([], [], color="black", label="bound", **_BOUND)]
     handles += [Line2D([], [], color="black", linestyle=":", label="bound without its noise term")]
