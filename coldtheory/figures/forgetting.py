@@ -117,6 +117,7 @@ def _excess(ax: Axes, table: Table) -> None:
     ax.legend(loc="upper right")
     ax.set_title("optima alternate, Case 3: excess of the bound")
     s.loglog(ax, "number of tasks T", r"(bound $-\;\delta)\;/\;\delta$")
+    ax.set_ylim(top=3.0 * float((table["bound"] / table["delta"]).max()))  # room for the legend
 
 
 def exponent(T: Array, excess: Array) -> float:
