@@ -30,17 +30,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .config import RunConfig, make_config
-    from .dpp import COLD
+    from .diagnostics import Diagnostics
+    from .dpp import COLD, Callback
     from .memory import Memory
     from .queues import VirtualQueues
     from .runs import Result, read_result
     from .trainer import Trainer
 
-__all__ = ["COLD", "Memory", "Result", "RunConfig", "Trainer", "VirtualQueues", "make_config", "read_result"]
+__all__ = [
+    "COLD",
+    "Callback",
+    "Diagnostics",
+    "Memory",
+    "Result",
+    "RunConfig",
+    "Trainer",
+    "VirtualQueues",
+    "make_config",
+    "read_result",
+]
 
 _HOME = {
-    "COLD": "dpp", "Memory": "memory", "Result": "runs", "RunConfig": "config", "Trainer": "trainer",
-    "VirtualQueues": "queues", "make_config": "config", "read_result": "runs",
+    "COLD": "dpp", "Callback": "dpp", "Diagnostics": "diagnostics", "Memory": "memory", "Result": "runs",
+    "RunConfig": "config", "Trainer": "trainer", "VirtualQueues": "queues", "make_config": "config",
+    "read_result": "runs",
 }  # fmt: skip
 
 

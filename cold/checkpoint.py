@@ -21,6 +21,14 @@ FORMAT = "cold-checkpoint/1"
 _KEPT = 2
 
 
+class Unusable(ColdError):
+    """A run cannot go on from its checkpoints; `why` is the message without the remedy, which a grid has another of."""
+
+    def __init__(self, why: str, remedy: str = "start over with --fresh") -> None:
+        self.why = why
+        super().__init__(f"{why}; {remedy}")
+
+
 def save_checkpoint(folder: Path, step: int, state: dict[str, Any]) -> Path:
     """Write the state after `step` steps and remove all but the newest two."""
     buffer = io.BytesIO()
@@ -54,7 +62,7 @@ def load_latest(folder: Path) -> tuple[dict[str, Any], list[str]] | None:
         except ColdError as error:
             problems.append(str(error))
     if found:
-        raise ColdError(f"no checkpoint in {folder} can be read ({problems[0]}); start over with --fresh")
+        raise Unusable(f"no checkpoint in {folder} can be read ({problems[0]})")
     return None
 
 

@@ -61,9 +61,10 @@ def grouped(results: Iterable[Result]) -> list[Group]:
 
 
 def printed_cell(config: dict[str, Any]) -> PrintedResult | None:
-    """What the paper prints for a run's setting, if anything; nothing stands beside a validation result."""
+    """What the paper prints for a run's setting, if anything; nothing stands beside a validation result or another
+    scenario than the paper's."""
     name = method_title(config["method"])
-    if config.get("evaluate_on", "test") != "test":
+    if config.get("evaluate_on", "test") != "test" or config.get("scenario") is not None:
         return None
     fits = [
         cell

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
 from coldtheory.ground.errors import ColdError
@@ -27,7 +26,7 @@ EVAL_BATCH_CPU = 128  # larger activations come as fresh pages from the system a
 
 def load_data(config: RunConfig, root: Path | None) -> Benchmark:
     """The benchmark that the settings of a run name."""
-    names = ("tasks", "seed", "limit_train", "limit_test", "validation", "iid", "augment")
+    names = ("tasks", "seed", "limit_train", "limit_test", "validation", "iid", "augment", "scenario")
     for name in config.data_options:
         if name in ("root", "name", *names):
             raise ColdError(f"{name} is no option of the data: it is a setting of the run")
@@ -100,15 +99,35 @@ def make_optimizer(config: RunConfig, parameters: Iterable[nn.Parameter]) -> tor
     )
 
 
-def accuracies(context: Context, model: nn.Module) -> NDArray[np.float64]:
-    """The share of right answers on each task, through the task's own head, (T,)."""
+def accuracies(context: Context, benchmark: Benchmark, model: nn.Module, seen: int) -> dict[str, list[float]]:
+    """The share of right answers on each task of a benchmark, through the task's own head: (T,) by name.
+
+    accuracy       : among all outputs of the head
+    accuracy_seen  : class-incremental only, among the classes of the first `seen` tasks
+    accuracy_task  : class-incremental only, among the classes of the sample's own task (task-incremental, masked)
+    """
+    names, others = ["accuracy"], None  # others: [view, task] -> outputs that cannot be the answer
+    if benchmark.scenario == "class":
+        names += ["accuracy_seen", "accuracy_task"]
+        own = torch.zeros(len(benchmark.tasks), benchmark.head_widths[0], dtype=torch.bool)
+        for mask, task in zip(own, benchmark.tasks, strict=True):
+            mask[list(range(len(mask)) if task.outputs is None else task.outputs)] = True
+        among = own[:seen].any(0) if seen else own.any(0)
+        others = torch.stack([among.expand_as(own), own]).logical_not().to(context.device)
     was_training = model.training
     model.eval()
     with torch.inference_mode():
-        right = torch.stack([_right(context, model, task) for task in context.benchmark.tasks])
+        right = torch.stack(
+            [
+                _right(context, model, task, None if others is None else others[:, t])
+                for t, task in enumerate(benchmark.tasks)
+            ],
+            dim=1,
+        )
     model.train(was_training)
-    sizes = [len(evaluated_part(task, context.config.evaluate_on)) for task in context.benchmark.tasks]
-    return np.asarray(right.cpu().numpy() / np.array(sizes), dtype=np.float64)
+    sizes = [len(evaluated_part(task, context.config.evaluate_on)) for task in benchmark.tasks]
+    shares = np.asarray(right.cpu().numpy() / np.array(sizes), dtype=np.float64)
+    return dict(zip(names, shares.tolist(), strict=True))
 
 
 def evaluated_part(task: Task, name: str) -> Part:
@@ -118,12 +137,15 @@ def evaluated_part(task: Task, name: str) -> Part:
     return part
 
 
-def _right(context: Context, model: nn.Module, task: Task) -> torch.Tensor:
-    """Number of right answers, on the device: no wait before all tasks are done."""
+def _right(context: Context, model: nn.Module, task: Task, others: torch.Tensor | None) -> torch.Tensor:
+    """Numbers of right answers, (views,) on the device: no wait before all tasks are done."""
     part = evaluated_part(task, context.config.evaluate_on)
-    right = torch.zeros((), dtype=torch.int64, device=context.device)
+    right = torch.zeros(1 if others is None else 1 + len(others), dtype=torch.int64, device=context.device)
     size = context.config.eval_batch or (EVAL_BATCH if context.device.type != "cpu" else EVAL_BATCH_CPU)
     for rows in torch.split(torch.arange(len(part), device=context.device), size):
         logits = context.forward(model, context.inputs(part.raw(rows)), [(task.head, len(rows))])[0]
-        right += (logits.argmax(1) == part.y[rows]).sum()
+        answers = logits.argmax(1)[None]
+        if others is not None:
+            answers = torch.cat([answers, logits.masked_fill(others[:, None], -torch.inf).argmax(2)])
+        right += (answers == part.y[rows]).sum(1)
     return right

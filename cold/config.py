@@ -17,7 +17,7 @@ from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.ground.files import config_key
 from coldtheory.ground.reading import read_toml
 
-from .catalogue import named_by_reference
+from .catalogue import Scenario, named_by_reference, named_by_scenario
 
 QueueUpdate = Literal["step", "epoch", "task"]
 Weights = Literal["sum", "mean"]
@@ -25,6 +25,8 @@ Reference = Literal["previous", "best", "stored"]
 Replay = Literal["per-task", "mixed"]
 Policy = Literal["uniform", "reservoir"]
 Idle = Literal["auto", "skip", "joint"]
+Passes = Literal["joint", "separate"]
+Init = Literal["torch", "xavier"]
 CHOICES: dict[str, tuple[str, ...]] = {
     "optimizer": ("adam", "sgdm"),
     "queue_update": get_args(QueueUpdate),
@@ -34,7 +36,11 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "memory_policy": get_args(Policy),
     "idle": get_args(Idle),
     "amp": ("off", "bf16", "fp16"),
+    "scenario": get_args(Scenario),
+    "forward": get_args(Passes),
+    "init": get_args(Init),
 }
+_MAY_BE_ABSENT = ("reference", "scenario")
 _MOST_THREADS = 1024
 _LONGEST_NAME = 60  # of a dataset or method in the name of a folder
 # Where a run computes, not what: two runs that differ in these only have one identity.
@@ -50,17 +56,21 @@ class RunConfig:
     preset: str | None = None
     profile: str | None = None  #: name of a reduced setting, for tables that mix such runs with full ones
     # the stream of tasks
+    scenario: str | None = None  #: what is known at test time; not set: as is usual for the benchmark
     tasks: int | None = None
     limit_train: int | None = None
     limit_test: int | None = None
     validation: float = 0.0
     evaluate_on: str = "test"  #: or "validation"
     iid: bool = False
+    blur: float = 0.0  #: share of each task's training samples that is dealt to the other tasks
+    windows: int | None = None  #: in place of tasks: the stream in as many windows, with no word on boundaries
     augment: bool | None = None
     data_options: Mapping[str, Any] = field(default_factory=dict)  #: further arguments of `load_benchmark`
     # the network
-    model: str | None = None
+    model: str | None = None  #: a name, package.module:factory, or timm:NAME
     width: int = 64
+    init: str = "torch"  #: first weights of Linear layers and convolutions, see `cold.models.build`
     # optimisation
     epochs: int = 5
     batch_size: int = 128
@@ -74,6 +84,9 @@ class RunConfig:
     memory_batch: int = 1
     memory_policy: str = "uniform"
     replay: str = "per-task"
+    forward: str = (
+        "joint"  #: batch and memory batch in one pass, with the same BatchNorm statistics, or each in its own
+    )
     # COLD
     V: float = 20.0
     delta: float = 0.0
@@ -100,11 +113,12 @@ class RunConfig:
         for one in dataclasses.fields(self):
             object.__setattr__(self, one.name, _typed(one.name, str(one.type), getattr(self, one.name)))
         for name in CHOICES:
-            if name != "reference" or self.reference is not None:
-                check_setting(name, getattr(self, name))
+            check_setting(name, getattr(self, name))
         method, reference = named_by_reference(self.method, self.reference)
+        scenario, data_options = named_by_scenario(self.dataset, self.scenario, self.data_options)
         for name, value in (
-            ("method", method), ("reference", reference), ("controller", controller_of(self.controller).text)
+            ("method", method), ("reference", reference), ("controller", controller_of(self.controller).text),
+            ("scenario", scenario), ("data_options", data_options),
         ):  # fmt: skip
             object.__setattr__(self, name, value)  # one name for one run, whichever way it was typed
         if self.evaluate_on not in ("test", "validation"):
@@ -113,17 +127,18 @@ class RunConfig:
             raise ColdError("to evaluate on validation data, keep some: --validation 0.1")
         positive = (
             "tasks", "limit_train", "limit_test", "width", "epochs", "batch_size", "memory", "memory_batch",
-            "reference_passes", "threads", "eval_batch", "V", "lr",
+            "reference_passes", "threads", "eval_batch", "V", "lr", "windows",
         )  # fmt: skip
         for name in positive:
             value = getattr(self, name)
             if value is not None and not (value > 0 and math.isfinite(value)):
                 raise ColdError(f"{name} must be > 0 and finite, got {value}")
-        for name in ("delta", "seed", "weight_decay", "momentum"):
+        for name in ("delta", "seed", "weight_decay", "momentum", "blur"):
             if not (getattr(self, name) >= 0 and math.isfinite(getattr(self, name))):
                 raise ColdError(f"{name} must be >= 0 and finite, got {getattr(self, name)}")
-        if self.momentum >= 1:
-            raise ColdError(f"momentum must be below 1, got {self.momentum:g}: the steps would grow without end")
+        for name, why in (("momentum", "the steps would grow without end"), ("blur", "no task would keep a sample")):
+            if getattr(self, name) >= 1:
+                raise ColdError(f"{name} must be below 1, got {getattr(self, name):g}: {why}")
         if self.threads is not None and self.threads > _MOST_THREADS:
             raise ColdError(f"threads must be at most {_MOST_THREADS}, got {self.threads}")
 
@@ -141,13 +156,19 @@ class RunConfig:
         return f"{_safe(self.dataset)}-{_safe(self.method)}-s{self.seed}-{config_key(identity)[:8]}"
 
 
-def check_setting(name: str, value: str) -> None:
+def check_setting(name: str, value: str | None) -> None:
     """Raises if a setting has a value that is none of its `CHOICES`."""
+    if value is None and name in _MAY_BE_ABSENT:
+        return
     choice(name.replace("_", "-"), value, CHOICES[name])
 
 
-def check_memory(config: RunConfig, tasks: int) -> None:
-    """Whether the memory can hold what a step draws: said before the first step, not when the second task begins."""
+def check_memory(config: RunConfig, tasks: int) -> str | None:
+    """Whether the memory can hold what a step draws: said before the first step, not when the second task begins.
+
+    Where a draw takes samples of all past tasks together, the memory may hold fewer at first. Draws are then smaller,
+    which is what the text that comes back says.
+    """
     each = config.memory // tasks
     if each == 0:
         raise ColdError(
@@ -159,6 +180,13 @@ def check_memory(config: RunConfig, tasks: int) -> None:
             f"a memory batch of {config.memory_batch} is larger than the {each} samples that a memory of "
             f"{config.memory} keeps of each of {tasks} tasks; take a smaller --memory-batch or a larger --memory"
         )
+    if config.memory_policy == "uniform" and config.replay == "mixed" and config.memory_batch > each and tasks > 1:
+        until = min(tasks, math.ceil(config.memory_batch / each))
+        return (
+            f"the memory keeps {each} samples per task: up to task {until} a memory batch is all samples of past "
+            f"tasks, fewer than {config.memory_batch}"
+        )
+    return None
 
 
 def make_config(*layers: Mapping[str, Any]) -> RunConfig:

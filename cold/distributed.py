@@ -34,7 +34,7 @@ from torch.nn.parallel import DistributedDataParallel
 from coldtheory.ground.errors import ColdError
 
 from .layer_modes import shares_statistics
-from .losses import Runs, merged
+from .losses import Runs, cut
 
 
 @dataclass(frozen=True)
@@ -115,19 +115,6 @@ class SharedForward:
         whole = _Gather.apply(own, len(x), self.group)  # type: ignore[no-untyped-call]
         counts = [count for _, count in runs]
         return [rows[:, : self.widths[head]] for rows, (head, _) in zip(torch.split(whole, counts), runs, strict=True)]
-
-
-def cut(runs: Runs, low: int, high: int) -> Runs:
-    """The runs of rows low..high-1.
-
-    >>> cut([(0, 4), (2, 3)], 3, 6)
-    [(0, 1), (2, 2)]
-    """
-    inside, start = [], 0
-    for head, count in runs:
-        inside.append((head, max(0, min(start + count, high) - max(start, low))))
-        start += count
-    return merged(inside)
 
 
 class _Gather(torch.autograd.Function):

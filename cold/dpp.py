@@ -20,45 +20,83 @@ are a fifth of the joint batch or more; fewer of them stay in the joint pass wit
 always keeps the joint pass in "auto": there all samples share the statistics of one forward, and taking some out
 would change the others' outputs. So does a run on a GPU: which queues are empty would have to be read back at every
 step, and to wait for that costs more than the split saves. `idle="joint"` never splits.
+
+**A forward of one's own.** `loss` calls the model itself. Where another program does that, as in a framework, `join`
+gives the batch together with the memory samples of this step, and `objective` makes the loss of the logits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
 from coldtheory.controllers import Controller
-from coldtheory.ground.checks import number, shown, whole
+from coldtheory.ground.checks import kind_of, number, shown, whole
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.limits import demand_memory
 
 from .ahead import Ahead
 from .config import Idle, Policy, QueueUpdate, Replay, Weights, check_setting
+from .history import History, Step
 from .layer_modes import frozen_statistics, is_noisy, shares_statistics
 from .losses import Runs, merged, per_sample_losses
-from .memory import Draw, Memory, Samples, TensorSamples, sums_by_task
+from .memory import Draw, Memory, Samples, sums_by_task
 from .queues import VirtualQueues
 from .references import State, reference_of
+from .samples import as_samples
 from .streams import Streams
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from torch.utils.data import DataLoader, Dataset
 
 Forward = Callable[[nn.Module, Tensor, Runs], list[Tensor]]
 Losses = Callable[[Sequence[Tensor], Tensor], Tensor]
 Prepare = Callable[[Tensor, torch.Generator], Tensor]
-_WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)  # types of labels
+Data: TypeAlias = "Tensor | Dataset[Any] | DataLoader[Any] | Samples"  # of one task
 _EVALUATION_BATCH = 1024
 _WORTH = 0.2  # share of idle samples from which a second forward is cheaper than their backward pass
+
+
+class Callback:
+    """Called by `COLD` along the loop; override what is wanted.
+
+    `begin_task` is called when the reference losses are measured, `step` at the end of `loss` (before the backward
+    pass), and `end_task` when samples of the task are stored. In all of them `dpp.task` is the task's number, from 0.
+    `resume_task` takes the place of `begin_task` when a loop goes on in the middle of a task.
+    """
+
+    def begin_task(self, dpp: COLD, model: nn.Module) -> None: ...
+    def resume_task(self, dpp: COLD, model: nn.Module) -> None: ...
+    def step(self, dpp: COLD, step: Step) -> None: ...
+    def end_task(self, dpp: COLD, model: nn.Module) -> None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """A batch of the present task, and behind it the memory samples of the same step."""
+
+    raw: Tensor  #: as stored
+    y: Tensor
+    runs: Runs  #: consecutive pieces: (head, number of samples)
+    present: int  #: how many samples are of the present task
+    draw: Draw | None = None  #: the others; None during the first task
 
 
 class COLD:
     """Queues, memory and loss of one run.
 
     V, delta     : weight of the present task; tolerance of the queues
-    tasks        : how many tasks will come at most (T)
-    memory       : M samples in all, floor(M/T) of each task; or a `Memory`
+    tasks        : how many tasks will come at most (T); it need not be known
+    memory       : M samples in all, floor(M/T) of each task (without T: of each of the t tasks so far, floor(M/t)); or
+                   a `Memory`
     memory_batch : samples of each past task per step (replay="per-task"), or of all together ("mixed")
     reference    : compare past tasks with the "previous" model, the "best" one, or the "stored" one at the task's end
     oracle       : how the best is found: "exact", "window:N" or "streaming"; given alone it means reference="best"
@@ -69,8 +107,14 @@ class COLD:
                    Without them the model has one head and is called as `model(x)`.
     losses       : the loss of each sample from logits and labels; default: cross-entropy
     prepare      : from stored samples to the model's input, `prepare(raw, generator)`; `augments`: whether it is random
+    history      : every which step goes into `history`, 0: none
+    callbacks    : objects that are told of every step and task, see `Callback`; loggers and diagnostics are some
 
-    Order of calls: `begin_task`, then `loss` for every batch (and `end_epoch`), then `end_task`.
+    Order of calls: `begin_task`, then `loss` for every batch (and `end_epoch`), then `end_task`. The data of a task are
+    tensors, a Dataset, a DataLoader (its data set and `collate_fn` are used, not its order) or a part of a benchmark.
+
+    `state` is all that must be kept to go on bit for bit, the random streams included. After `load` in the middle of a
+    task `begin_task` goes on with that task.
     """
 
     def __init__(
@@ -78,7 +122,7 @@ class COLD:
         *,
         V: float,
         delta: float,
-        tasks: int,
+        tasks: int | None = None,
         memory: int | Memory,
         memory_batch: int = 1,
         weights: Weights = "sum",
@@ -100,141 +144,253 @@ class COLD:
         seed: int = 0,
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
+        history: int = 1,
+        callbacks: Sequence[Callback] = (),
     ) -> None:
         for setting, chosen in (("queue_update", queue_update), ("replay", replay), ("idle", idle)):
             check_setting(setting, chosen)
         if oracle is not None and not isinstance(oracle, str):
             raise ColdError(f"oracle must be exact, streaming or window:N, got {shown(oracle)}")
-        V, tasks, seed = number("V", V, above=0), whole("tasks", tasks, least=1), whole("seed", seed, least=0)
+        V, seed = number("V", V, above=0), whole("seed", seed, least=0)
         memory_batch, reference_passes, batch_size = (
             whole(name, given, least=1)
             for name, given in (
                 ("memory_batch", memory_batch), ("reference_passes", reference_passes), ("batch_size", batch_size),
             )
         )  # fmt: skip
-        demand_memory(8 * tasks**2, f"a table of {tasks} tasks by {tasks}")
+        if heads is not None:
+            if not isinstance(heads, Sequence):
+                raise ColdError(f"heads must be a list of whole numbers, one per task, got {shown(heads)}")
+            heads = [whole("heads", head, least=0) for head in heads]
+            tasks = len(heads) if tasks is None else tasks
+        if tasks is not None:
+            tasks = whole("tasks", tasks, least=1)
+            demand_memory(8 * tasks**2, f"a table of {tasks} tasks by {tasks}")
+            heads = [0] * tasks if heads is None else heads
+            if len(heads) < tasks:
+                raise ColdError(f"heads has {len(heads)} entries for {tasks} tasks; give one per task")
         self.device = _device(device)
         self.V = V
         self.memory = (
             memory if isinstance(memory, Memory) else Memory(memory, tasks, policy=policy, device=device, dtype=dtype)
         )
-        if self.memory.tasks < tasks:
+        if tasks is not None and self.memory.tasks < tasks:
             raise ColdError(f"memory is for {self.memory.tasks} tasks, tasks is {tasks}; give a memory for all of them")
+        room = tasks or 1
         self.queues = VirtualQueues(
-            tasks, delta=delta, weights=weights, controller=controller, device=device, dtype=dtype
+            room, delta=delta, weights=weights, controller=controller, device=device, dtype=dtype
         )
         compared = reference or ("previous" if oracle is None else "best")
+        self.compares = compared
         self.reference = reference_of(compared, oracle or "exact", self.memory)
         self.task = 0
-        self.compared_with = torch.full((tasks, tasks), -1)  # [t, k]: whose loss task k is compared with during task t
-        self._memory_batch, self._queue_update = memory_batch, queue_update
+        self.steps = 0  # of all tasks together
+        self.compared_with = torch.full((room, room), -1)  # [t, k]: whose loss task k is compared with during task t
+        if not isinstance(callbacks, Sequence) or not all(isinstance(one, Callback) for one in callbacks):
+            raise ColdError(f"callbacks must be a list of cold.Callback objects, got {shown(callbacks)}")
+        self.history, self.callbacks = History(history), list(callbacks)
+        self._tasks = tasks
+        self._memory_batch, self.queue_update = memory_batch, queue_update
         self._per_task, self._idle = replay == "per-task", idle
         self._passes = reference_passes
-        if heads is not None and not isinstance(heads, Sequence):
-            raise ColdError(f"heads must be a list of whole numbers, one per task, got {shown(heads)}")
-        self._heads = [0] * tasks if heads is None else [whole("heads", head, least=0) for head in heads]
-        if len(self._heads) < tasks:
-            raise ColdError(f"heads has {len(self._heads)} entries for {tasks} tasks; give one per task")
+        self._heads: list[int] = list(heads or [])
         self._forward = forward or _call
         self._loss_of = losses
         self._prepare = prepare or _identity
-        self._augments = augments
+        self.augments = augments
         self._batch_size = batch_size
+        self._own_streams = streams is None  # else their owner keeps them
         self._streams = streams or Streams(seed, self.device)
         self._ahead = Ahead(self.memory, self._streams, per_task=self._per_task)
         self._samples: Samples | None = None
-        if self._per_task and self.memory.policy == "uniform" and memory_batch > self.memory.per_task:
-            raise ColdError(
-                f"a memory batch of {memory_batch} is larger than the {self.memory.per_task} samples that a memory of "
-                f"{self.memory.size} keeps of each of {tasks} tasks; take a smaller memory batch or a larger memory"
-            )
+        self._labelled = False
+        self._begun = False  # the task was begun before `load`
+        if tasks is not None:
+            self._demand_batch(self.memory.per_task, tasks)
 
     # ------------------------------------------------------------------------------------------------ the three calls
 
-    def begin_task(self, model: nn.Module, x: Tensor | Samples) -> None:
-        """Measure the reference losses; `x` are the new task's samples."""
-        if self.task >= len(self._heads):
-            raise ColdError(f"begin_task was called for task {self.task + 1}, tasks is {len(self._heads)}")
-        self._samples = _samples(x, None)
+    def begin_task(self, model: nn.Module, x: Data, y: Tensor | None = None, *, head: int | None = None) -> None:
+        """Measure the reference losses; `x` are the new task's samples.
+
+        y    : their labels, where `x` is a tensor; `end_task` asks for them if they are not given here
+        head : the head of this task, where `heads` were not given for all tasks
+        """
+        kind_of("model", model, nn.Module, "call begin_task(model, x)")
+        if self._samples is not None:
+            raise ColdError(f"begin_task was called twice for task {self.task + 1}; call end_task(model, x, y) between")
+        samples, labelled = as_samples(x, y)
+        if self._begun:
+            self.resume_task(x, y)
+            for callback in self.callbacks:
+                callback.resume_task(self, model)
+            return
+        self._make_room(self.task + 1)
+        if head is not None:
+            self._heads[self.task] = whole("head", head, least=0)
         if self.task:
-            chosen = self.reference.refresh(self.memory, self.task, model, lambda w: self._measured(model, w))
+            if self._tasks is None:
+                self._demand_batch(min(self.memory.counts[: self.task]), self.task)
+            measure = partial(self._measured, model, samples)
+            chosen = self.reference.refresh(self.memory, self.task, model, measure)
             self.compared_with[self.task, : self.task] = chosen
             if self.queues.controller.looks != "never":
-                self.queues.begin_task(self._excess_on_all(model))
+                self.queues.begin_task(self._excess_on_all(model, samples))
+        self._samples, self._labelled = samples, labelled
+        for callback in self.callbacks:
+            callback.begin_task(self, model)
 
     def loss(self, model: nn.Module, raw: Tensor, y: Tensor) -> Tensor:
         """The objective on one batch of the present task; with queue_update="step" the queues move too."""
-        if self._samples is None:
-            raise ColdError("loss() was called before begin_task(model, x)")
-        if not self.task:
-            return self.V * self._losses(model, raw, y, [(self._heads[0], len(raw))]).mean()
-        draw = self._ahead.draw(self._memory_batch, self.task)
-        if self._looks_at_step:
-            return self._looking(model, raw, y, draw)
+        draw = self._next_draw()
+        if draw is None or self._looks_at_step:
+            return self._joint(model, raw, y, draw)
         beta = self.queues.beta(self.task)
-        weight = beta[draw.owner] * draw.weight
         alive = self._alive(model, beta, draw, len(raw))
         if alive is None:
-            return self._joint(model, raw, y, draw, weight)
-        return self._split(model, raw, y, draw, weight, alive)
+            return self._joint(model, raw, y, draw)
+        return self._split(model, raw, y, draw, beta, alive)
+
+    def join(self, raw: Tensor, y: Tensor) -> Joined:
+        """The batch, and behind it the memory samples of this step, for a forward that is not made here."""
+        return self._with_memory(raw, y, self._next_draw())
+
+    def objective(self, joined: Joined, logits: Tensor | Sequence[Tensor]) -> Tensor:
+        """The objective from the logits of all joined samples; one tensor, or one per piece of `joined.runs`."""
+        return self._objective(joined, self._loss_of([logits] if isinstance(logits, Tensor) else logits, joined.y))
 
     def end_epoch(self, model: nn.Module) -> None:
-        if self._queue_update == "epoch":
+        if self.queue_update == "epoch":
             self._update_on_all(model)
 
-    def end_task(self, model: nn.Module, x: Tensor | Samples, y: Tensor | None = None) -> None:
-        """Move the queues if this is when they move, and store samples of the finished task."""
+    def end_task(self, model: nn.Module, x: Data | None = None, y: Tensor | None = None) -> None:
+        """Move the queues if this is when they move, and store samples of the finished task.
+
+        The data may be left out if `begin_task` was given them with their labels.
+        """
         if self._samples is None:
-            raise ColdError("end_task() was called before begin_task(model, x)")
-        samples = _samples(x, _required(y) if isinstance(x, Tensor) else None)
-        if self._queue_update == "task":
+            raise ColdError(f"end_task() was called before begin_task(model, x){self._where()}")
+        samples, labelled = (self._samples, self._labelled) if x is None else as_samples(x, y)
+        if not labelled:
+            raise ColdError("end_task(model, x, y) needs the labels y, here or in begin_task(model, x, y)")
+        if self.queue_update == "task":
             self._update_on_all(model)
         self.memory.add_task(samples, self.task, self._streams.cpu("memory"))
+        for callback in self.callbacks:
+            callback.end_task(self, model)
         self.task += 1
-        self._samples = None
+        self._samples, self._labelled = None, False
+
+    @property
+    def busy(self) -> bool:
+        """Whether a task has begun and not ended; after `load` not before `begin_task` or `resume_task`."""
+        return self._samples is not None
+
+    @property
+    def samples(self) -> Samples:
+        """Those of the present task."""
+        if self._samples is None:
+            raise ColdError("no task has begun; call begin_task(model, x) first")
+        return self._samples
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the labels of the present task are known."""
+        return self._labelled
+
+    @property
+    def draws_all(self) -> bool:
+        """Whether every step draws the whole memory, so that nothing about it is an estimate."""
+        return self._per_task and self._memory_batch == max(self.memory.counts)
+
+    def sample_losses(self, model: nn.Module, raw: Tensor, y: Tensor, task: int) -> Tensor:
+        """The loss of each sample of one task, (n,), in the mode that the model is in; draws from no stream."""
+        x = self._prepare(raw, torch.Generator(self.device).manual_seed(0))
+        return self._loss_of(self._forward(model, x, [(self._heads[task], len(raw))]), y)
+
+    def plot(self, path: Path | str | None = None) -> Figure:
+        """A picture of the queues and of the present task's loss over the steps; with a path it is saved, too."""
+        return self.history.draw(path)
 
     # ------------------------------------------------------------------------------------------------ one step
 
-    def _joint(self, model: nn.Module, raw: Tensor, y: Tensor, draw: Draw, weight: Tensor) -> Tensor:
+    def _next_draw(self) -> Draw | None:
+        """The memory samples of this step; None during the first task."""
+        if self._samples is None:
+            raise ColdError(f"loss() was called before begin_task(model, x){self._where()}")
+        if not self.task:
+            return None
+        # of all past tasks together fewer where the memory holds fewer
+        return self._ahead.draw(self._memory_batch, self.task, at_most=not self._per_task)
+
+    def _where(self) -> str:
+        return f" of task {self.task + 1}" if self.task else ""
+
+    def _joint(self, model: nn.Module, raw: Tensor, y: Tensor, draw: Draw | None) -> Tensor:
         """One forward on batch and memory batch together."""
-        n = len(raw)
-        losses = self._losses(model, *self._with_memory(raw, y, draw))
-        if self._needs_measure:
-            self._move(draw, losses.detach()[n:])
-        return torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight]))
+        joined = self._with_memory(raw, y, draw)
+        return self._objective(joined, self._losses(model, joined))
 
-    def _looking(self, model: nn.Module, raw: Tensor, y: Tensor, draw: Draw) -> Tensor:
-        """The same, where weights need the constraints at the present model; queues that move at every step do so
-        first, by the model that the last step has led to."""
-        n = len(raw)
-        losses = self._losses(model, *self._with_memory(raw, y, draw))
-        excess = self._excess(draw, losses.detach()[n:])
-        if self._needs_measure:
-            self.queues.update(excess)
-        weight = self.queues.beta(self.task, excess)[draw.owner] * draw.weight
-        return torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight]))
+    def _objective(self, joined: Joined, losses: Tensor) -> Tensor:
+        """The queues move by the losses of this step, behind the weights that it uses. Where the weights need the
+        constraints at the present model, queues that move at every step do so first, by the model that the last step
+        has led to."""
+        n, draw = joined.present, joined.draw
+        if draw is None:
+            objective = self.V * losses.mean()
+            return self._noted(objective, losses, n, self.queues.Q[:0], None)
+        measured = self._needs_measure or self._looks_at_step
+        excess = self._excess(draw, losses.detach()[n:]) if measured else None
+        if self._looks_at_step:
+            if excess is not None and self._needs_measure:
+                self.queues.update(excess)
+            beta = self.queues.beta(self.task, excess)
+            weight = beta[draw.owner] * draw.weight
+        else:
+            beta = self.queues.beta(self.task).clone()
+            weight = beta[draw.owner] * draw.weight
+            if excess is not None:
+                self.queues.update(excess)
+        objective = torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight]))
+        return self._noted(objective, losses, n, beta, excess)
 
-    def _split(self, model: nn.Module, raw: Tensor, y: Tensor, draw: Draw, weight: Tensor, alive: list[bool]) -> Tensor:
+    def _noted(self, objective: Tensor, losses: Tensor, n: int, beta: Tensor, excess: Tensor | None) -> Tensor:
+        """For the history and the callbacks."""
+        self.steps += 1
+        if self.callbacks or self.history.wants(self.steps):
+            present, Q = losses.detach()[:n].mean(), self.queues.Q[: self.task].clone()
+            step = Step(self.steps, self.task, objective.detach(), present, n, Q, beta, excess)
+            if self.history.wants(self.steps):
+                self.history.note(step)
+            for callback in self.callbacks:
+                callback.step(self, step)
+        return objective
+
+    def _split(self, model: nn.Module, raw: Tensor, y: Tensor, draw: Draw, beta: Tensor, alive: list[bool]) -> Tensor:
         """A graph for the batch and the tasks with Q_k > 0 only; the others are measured without one, if at all."""
-        n = len(raw)
+        n, beta = len(raw), beta.clone()
         lively, idle = _kept(draw, alive), _kept(draw, [not a for a in alive])
-        weight = _rows(weight, draw, alive)
+        weight = _rows(beta[draw.owner] * draw.weight, draw, alive)
+        excess = None
         if not self._needs_measure:  # samples without a weight are not needed at all
-            return self._joint(model, raw, y, lively, weight)
-        if shares_statistics(model):
+            losses = self._losses(model, self._with_memory(raw, y, lively))
+        elif shares_statistics(model):
             with torch.no_grad():
-                replayed = self._losses(model, *self._with_memory(raw, y, draw))[n:]
+                replayed = self._losses(model, self._with_memory(raw, y, draw))[n:]
             with frozen_statistics(model):
-                losses = self._losses(model, *self._with_memory(raw, y, lively))
+                losses = self._losses(model, self._with_memory(raw, y, lively))
+            excess = self._excess(draw, replayed)
         else:
             with torch.no_grad():
-                quiet = self._losses(model, *self._memory_only(idle))
-            losses = self._losses(model, *self._with_memory(raw, y, lively))
+                quiet = self._losses(model, self._memory_only(idle))
+            losses = self._losses(model, self._with_memory(raw, y, lively))
             measured = {True: torch.split(losses.detach()[n:], lively.counts), False: torch.split(quiet, idle.counts)}
             pieces = {kind: iter(parts) for kind, parts in measured.items()}
-            replayed = torch.cat([next(pieces[alive[task]]) for task in draw.tasks])
-        self._move(draw, replayed)
-        return torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight]))
+            excess = self._excess(draw, torch.cat([next(pieces[alive[task]]) for task in draw.tasks]))
+        if excess is not None:
+            self.queues.update(excess)
+        objective = torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight]))
+        return self._noted(objective, losses, n, beta, excess)
 
     def _alive(self, model: nn.Module, beta: Tensor, draw: Draw, n: int) -> list[bool] | None:
         """Which past tasks have a weight; None: all of them, or one joint forward is wanted or cheaper."""
@@ -251,7 +407,7 @@ class COLD:
 
     @property
     def _needs_measure(self) -> bool:
-        return self._queue_update == "step"
+        return self.queue_update == "step"
 
     @property
     def _looks_at_step(self) -> bool:
@@ -259,56 +415,58 @@ class COLD:
         looks = self.queues.controller.looks
         return looks == "always" or (looks == "before" and self._needs_measure)
 
-    def _move(self, draw: Draw, losses: Tensor) -> None:
-        self.queues.update(self._excess(draw, losses))
-
     def _excess(self, draw: Draw, losses: Tensor) -> Tensor:
         """Mean over the drawn samples of each past task of present minus reference loss, (past,)."""
         excess = draw.weight * (losses.to(self.memory.reference.dtype) - self.memory.reference[draw.slots])
         return sums_by_task(excess, draw.owner, self.task)
 
-    def _with_memory(self, raw: Tensor, y: Tensor, draw: Draw) -> tuple[Tensor, Tensor, Runs]:
-        stored, labels, runs = self._memory_only(draw)
-        return torch.cat([raw, stored]), torch.cat([y, labels]), [(self._heads[self.task], len(raw)), *runs]
+    def _with_memory(self, raw: Tensor, y: Tensor, draw: Draw | None) -> Joined:
+        present = [(self._heads[self.task], len(raw))]
+        if draw is None:
+            return Joined(raw, y, present, len(raw))
+        stored = self._memory_only(draw)
+        return Joined(torch.cat([raw, stored.raw]), torch.cat([y, stored.y]), [*present, *stored.runs], len(raw), draw)
 
-    def _memory_only(self, draw: Draw) -> tuple[Tensor, Tensor, Runs]:
+    def _memory_only(self, draw: Draw) -> Joined:
         assert self.memory.raw is not None
         runs = [(self._heads[k], count) for k, count in zip(draw.tasks, draw.counts, strict=True)]
-        return self.memory.raw.index_select(0, draw.slots), self.memory.y[draw.slots], runs
+        return Joined(self.memory.raw.index_select(0, draw.slots), self.memory.y[draw.slots], runs, 0, draw)
 
-    def _losses(self, model: nn.Module, raw: Tensor, y: Tensor, runs: Runs, *, stream: str = "augment") -> Tensor:
-        x = self._prepare(raw, self._streams.device(stream))
-        return self._loss_of(self._forward(model, x, merged(runs)), y)
+    def _losses(self, model: nn.Module, joined: Joined, *, stream: str = "augment") -> Tensor:
+        x = self._prepare(joined.raw, self._streams.device(stream))
+        return self._loss_of(self._forward(model, x, merged(joined.runs)), joined.y)
 
     # ------------------------------------------------------------------------------------------------ whole memory
 
     def _update_on_all(self, model: nn.Module) -> None:
         if self.task:
-            self.queues.update(self._excess_on_all(model))
+            if self._samples is None:
+                raise ColdError(f"end_epoch() was called before begin_task(model, x){self._where()}")
+            self.queues.update(self._excess_on_all(model, self._samples))
 
-    def _excess_on_all(self, model: nn.Module) -> Tensor:
+    def _excess_on_all(self, model: nn.Module, samples: Samples) -> Tensor:
         slots = self.memory.everything(self.task)
-        excess = self._measured(model, None) - self.memory.reference[slots.to(self.device)]
+        excess = self._measured(model, samples, None) - self.memory.reference[slots.to(self.device)]
         return self.memory.task_means(slots, excess, self.task)
 
     @torch.no_grad()
-    def _measured(self, model: nn.Module, weights: State | None) -> Tensor:
+    def _measured(self, model: nn.Module, samples: Samples, weights: State | None) -> Tensor:
         """The loss of every memory sample under a model, as a training step of this task would measure it."""
         placed = {} if weights is None else {name: value.to(self.device) for name, value in weights.items()}
         called = model if weights is None else _Replaced(model, placed)
         total = torch.zeros(self.memory.size, device=self.device, dtype=self.memory.reference.dtype)
         count = torch.zeros_like(total)
-        depends = shares_statistics(model) or is_noisy(model) or self._augments
+        depends = shares_statistics(model) or is_noisy(model) or self.augments
         was_training = model.training
         model.train(depends)
         with frozen_statistics(model):
-            for draw, company in self._passes_over_memory() if depends else self._plain_pass():
+            for draw, company in self._passes_over_memory(samples) if depends else self._plain_pass():
                 if company is None:
-                    losses = self._losses(called, *self._memory_only(draw), stream="reference")
+                    losses = self._losses(called, self._memory_only(draw), stream="reference")
                 else:
                     no_labels = torch.zeros(len(company), dtype=torch.int64, device=self.device)
                     batch = self._with_memory(company, no_labels, draw)
-                    losses = self._losses(called, *batch, stream="reference")[len(company) :]
+                    losses = self._losses(called, batch, stream="reference")[len(company) :]
                 # no slot is twice in a draw: one number per place and call, so that a GPU's order does not matter
                 total.index_add_(0, draw.slots, losses.to(total.dtype))
                 count.index_add_(0, draw.slots, torch.ones_like(losses, dtype=total.dtype))
@@ -320,37 +478,77 @@ class COLD:
         for draw in self.memory.pieces(_EVALUATION_BATCH, self.task):
             yield draw, None
 
-    def _passes_over_memory(self) -> Iterator[tuple[Draw, Tensor]]:
+    def _passes_over_memory(self, samples: Samples) -> Iterator[tuple[Draw, Tensor]]:
         """Batches of the composition of a training step, each memory sample at least once per pass."""
-        assert self._samples is not None
         generator = self._streams.cpu("reference")
-        b = min(self._batch_size, len(self._samples))
+        b = min(self._batch_size, len(samples))
         for _ in range(self._passes):
             for draw in self.memory.chunks(self._memory_batch, self.task, per_task=self._per_task, generator=generator):
-                rows = torch.randperm(len(self._samples), generator=generator)[:b]
-                yield draw, self._samples.raw(rows.to(self.device))
+                rows = torch.randperm(len(samples), generator=generator)[:b]
+                yield draw, samples.raw(rows.to(self.device)).to(self.device)
 
     # ------------------------------------------------------------------------------------------------ keeping
 
+    def _make_room(self, tasks: int) -> None:
+        """For so many tasks, where their number was not said."""
+        if self._tasks is not None:
+            if tasks > self._tasks:
+                raise ColdError(f"begin_task was called for task {tasks}, tasks is {self._tasks}; give tasks={tasks}")
+            return
+        self.memory.grow(tasks)
+        self.queues.grow(tasks)
+        more = tasks - len(self.compared_with)
+        if more > 0:
+            self.compared_with = nn.functional.pad(self.compared_with, (0, more, 0, more), value=-1)
+        self._heads += [0] * (tasks - len(self._heads))
+
+    def _demand_batch(self, kept: int, tasks: int) -> None:
+        """Raises if a memory that keeps so many samples of each task has too few for a memory batch."""
+        if self._per_task and self.memory.policy == "uniform" and self._memory_batch > kept:
+            raise ColdError(
+                f"a memory batch of {self._memory_batch} is larger than the {kept} samples that a memory of "
+                f"{self.memory.size} keeps of each of {tasks} tasks; take a smaller memory batch or a larger memory"
+            )
+
     def state(self) -> dict[str, Any]:
-        return {
+        kept = {
             "task": self.task,
             "queues": self.queues.state(),
             "memory": self.memory.state(),
             "reference": self.reference.state(),
-            "compared_with": self.compared_with,
+            "compared_with": self.compared_with.clone(),
+            "steps": self.steps,
+            "begun": self._samples is not None or self._begun,
+            "heads": list(self._heads),
+            "history": self.history.state(),
         }
+        if self._own_streams:
+            kept |= {"seed": self._streams.seed, "streams": self._streams.state()}
+        return kept
 
     def load(self, state: Mapping[str, Any]) -> None:
+        """Checkpoints of older versions lack what a loop of one's own needs: steps, heads, history and streams."""
         self.task = int(state["task"])
+        if self._tasks is None:
+            self._make_room(len(state["queues"]["Q"]))
         self.queues.load(state["queues"])
         self.memory.load(state["memory"])
         self.reference.load(state["reference"])
-        self.compared_with = state["compared_with"]
+        self.compared_with = state["compared_with"].clone()
+        self.steps = int(state.get("steps", 0))
+        self._heads = list(state.get("heads", self._heads))
+        self.history.load(state.get("history", {"blocks": []}))
+        self._samples, self._begun = None, bool(state.get("begun", False))
+        if self._own_streams and "streams" in state:
+            self._streams.seed = int(state["seed"])
+            self._streams.load(state["streams"])
 
-    def resume_task(self, x: Tensor | Samples) -> None:
+    state_dict, load_state_dict = state, load  # as torch calls them
+
+    def resume_task(self, x: Data, y: Tensor | None = None) -> None:
         """After `load` in the middle of a task: which samples the task has."""
-        self._samples = _samples(x, None)
+        self._samples, self._labelled = as_samples(x, y)
+        self._begun = False
 
 
 class _Replaced(nn.Module):
@@ -390,29 +588,6 @@ def _call(model: nn.Module, x: Tensor, runs: Runs) -> list[Tensor]:
 
 def _identity(raw: Tensor, generator: torch.Generator) -> Tensor:
     return raw
-
-
-def _required(y: Tensor | None) -> Tensor:
-    if y is None:
-        raise ColdError("end_task(model, x, y) needs the labels y")
-    if not isinstance(y, Tensor) or y.dim() != 1 or y.dtype not in _WHOLE:
-        raise ColdError(f"y must be a tensor of whole numbers (n,), got {shown(y)}")
-    if len(y) and int(y.min()) < 0:
-        raise ColdError(f"y holds the label {int(y.min())}; labels count from 0")
-    return y
-
-
-def _samples(x: Tensor | Samples, y: Tensor | None) -> Samples:
-    """The samples of a task; a plain tensor must come with as many labels, or without any."""
-    if not isinstance(x, Tensor):
-        if not all(hasattr(x, name) for name in ("y", "raw", "__len__")):
-            raise ColdError(f"x must be a tensor (n, ...) or a part of a benchmark, got {shown(x)}")
-        return x
-    if x.dim() == 0 or len(x) == 0:
-        raise ColdError(f"x must be a tensor of one sample or more, (n, ...), got {tuple(x.shape)}")
-    if y is not None and len(y) != len(x):
-        raise ColdError(f"x has {len(x)} samples and y {len(y)} labels")
-    return TensorSamples(x, torch.zeros(len(x)) if y is None else y)
 
 
 def _device(name: torch.device | str) -> torch.device:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -30,6 +31,27 @@ def merged(runs: Iterable[tuple[int, int]]) -> Runs:
         elif count:
             pieces.append((head, count))
     return pieces
+
+
+def cut(runs: Runs, low: int, high: int) -> Runs:
+    """The runs of rows low..high-1.
+
+    >>> cut([(0, 4), (2, 3)], 3, 6)
+    [(0, 1), (2, 2)]
+    """
+    inside, start = [], 0
+    for head, count in runs:
+        inside.append((head, max(0, min(start + count, high) - max(start, low))))
+        start += count
+    return merged(inside)
+
+
+def in_passes(x: Tensor, runs: Runs, sizes: Sequence[int]) -> list[tuple[Tensor, Runs]]:
+    """The parts of a batch, of these sizes, each with its own runs: what separate passes through a network take."""
+    ends = list(accumulate(sizes))
+    return [
+        (part, cut(runs, end - len(part), end)) for part, end in zip(torch.split(x, list(sizes)), ends, strict=True)
+    ]
 
 
 def joined(logits: Sequence[Tensor]) -> Tensor:

@@ -2,6 +2,8 @@
 
 Two ways to fill it. "uniform" (the paper's): floor(M/T) samples of each task, uniformly without replacement, chosen
 when the task ends. "reservoir": every sample that was ever seen has the same chance to be in the memory.
+Where T is not known in advance, "uniform" keeps floor(M/t) samples of each of the t tasks so far: when a task ends, the
+others give up samples, chosen uniformly.
 Two ways to draw from it: `draw_per_task` takes as many of each past task, `draw_mixed` takes so many in all.
 Samples are kept as they came (uint8 images), so augmentation and normalisation happen on every draw. Which slots are
 drawn is decided on the CPU, from a generator of the caller; the samples themselves live on the device.
@@ -27,7 +29,10 @@ _SLOT_BYTES = 32  # per sample: label, task, reference loss and place
 
 
 class Samples(Protocol):
-    """Data of one task, gathered by rows (`cold.data.Part` is one)."""
+    """Data of one task, gathered by rows (`cold.data.Part` is one).
+
+    One that reads its samples from somewhere may also have `pick(rows)`, which gives samples and labels together.
+    """
 
     @property
     def y(self) -> Tensor: ...
@@ -177,26 +182,25 @@ class Ledger:
 
 
 class Memory:
-    """At most `size` samples of at most `tasks` tasks."""
+    """At most `size` samples of at most `tasks` tasks; without `tasks` of as many as `grow` says."""
 
     def __init__(
         self,
         size: int,
-        tasks: int,
+        tasks: int | None = None,
         *,
         policy: Policy = "uniform",
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> None:
         check_setting("memory_policy", policy)
-        tasks, size = whole("tasks", tasks, least=1), whole("memory", size, least=0)
+        self.grows = tasks is None
+        tasks, size = 1 if tasks is None else whole("tasks", tasks, least=1), whole("memory", size, least=0)
         demand_memory(_SLOT_BYTES * size, f"a memory of {size} samples, without the samples themselves,")
-        if size < tasks:
-            raise ColdError(f"a memory of M = {size} holds less than one sample of each of {tasks} tasks; take M >= T")
+        _demand_room(size, tasks)
         self.size, self.tasks = size, tasks
         self.policy: Policy = policy
         self.device = torch.device(device)
-        self.per_task = size // tasks
         self.ledger = Ledger(torch.full((size,), -1), tasks)
         self.raw: Tensor | None = None  # (M, ...) as the data come
         self.y = torch.zeros(size, dtype=torch.int64, device=device)
@@ -226,6 +230,18 @@ class Memory:
         """1 + the last task with samples: the number of past tasks at a task's start."""
         return max((k + 1 for k, count in enumerate(self.counts) if count), default=0)
 
+    @property
+    def per_task(self) -> int:
+        """Samples of each task, if the policy is "uniform"."""
+        return self.size // self.tasks
+
+    def grow(self, tasks: int) -> None:
+        """Room for so many tasks; those that are there give up samples when the next one comes in."""
+        if tasks > self.tasks:
+            _demand_room(self.size, tasks)
+            self.tasks = tasks
+            self.ledger = replace(self.ledger, tasks=tasks)
+
     def column(self, name: str, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         """A further tensor with one entry per slot, (M, *shape), made when first asked for, saved with the memory."""
         if name not in self.extra:
@@ -242,11 +258,22 @@ class Memory:
             rows = order[rows]
         else:
             rows = torch.randperm(len(samples), generator=generator)[: self.per_task]
-            slots = torch.arange(len(rows)) + task * self.per_task
-        rows = rows.to(samples.y.device)
+            slots = (
+                self._made_free(len(rows), generator) if self.grows else task * self.per_task + torch.arange(len(rows))
+            )
         ledger = self.ledger.after(slots, task, self.seen + len(samples))
-        self.write(slots, samples.raw(rows), samples.y[rows], ledger)
+        self.write(slots, *picked(samples, rows), ledger)
         return slots
+
+    def _made_free(self, count: int, generator: torch.Generator) -> Tensor:
+        """Free slots for samples of a new task; tasks that hold more than their share now give up the rest of it."""
+        owner = self.owner.clone()
+        for task in range(self.tasks):
+            held = (owner == task).nonzero()[:, 0]
+            if len(held) > self.per_task:
+                owner[held[torch.randperm(len(held), generator=generator)[self.per_task :]]] = -1
+        self.ledger = Ledger(owner, self.tasks, self.seen)
+        return (owner < 0).nonzero()[:count, 0]
 
     def observe(self, raw: Tensor, y: Tensor, task: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Pass a batch through the reservoir, sample by sample in law; (slots written, rows of the batch written)."""
@@ -343,19 +370,34 @@ class Memory:
     def state(self) -> dict[str, Any]:
         return {
             "seen": self.seen,
-            "raw": self.raw,
-            "y": self.y,
+            "raw": None if self.raw is None else self.raw.clone(),  # what is kept does not change with the memory
+            "y": self.y.clone(),
             "owner": self.owner,
-            "reference": self.reference,
-            "extra": dict(self.extra),
+            "reference": self.reference.clone(),
+            "extra": {name: value.clone() for name, value in self.extra.items()},
         }
 
     def load(self, state: dict[str, Any]) -> None:
         self.ledger = Ledger(state["owner"].cpu(), self.tasks, int(state["seen"]))
-        self.raw = None if state["raw"] is None else state["raw"].to(self.device)
-        self.y = state["y"].to(self.device)
-        self.reference = state["reference"].to(self.device)
-        self.extra = {name: value.to(self.device) for name, value in state["extra"].items()}
+        self.raw = None if state["raw"] is None else state["raw"].to(self.device, copy=True)
+        self.y = state["y"].to(self.device, copy=True)
+        self.reference = state["reference"].to(self.device, copy=True)
+        self.extra = {name: value.to(self.device, copy=True) for name, value in state["extra"].items()}
+
+
+def picked(samples: Samples, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Samples and labels of some rows."""
+    pick = getattr(samples, "pick", None)
+    if pick is not None:
+        found: tuple[Tensor, Tensor] = pick(rows)
+        return found
+    rows = rows.to(samples.y.device)
+    return samples.raw(rows), samples.y[rows]
+
+
+def _demand_room(size: int, tasks: int) -> None:
+    if size < tasks:
+        raise ColdError(f"a memory of M = {size} holds less than one sample of each of {tasks} tasks; take M >= T")
 
 
 def sums_by_task(values: Tensor, owner: Tensor, tasks: int) -> Tensor:

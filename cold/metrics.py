@@ -6,6 +6,11 @@
     BWT               (1/(T-1)) sum_{j<T} (a[T, j] - a[j, j])
     FWT               (1/(T-1)) sum_{j>1} (a[j-1, j] - start[j])
     learning accuracy mean of the diagonal
+    anytime accuracy  mean over i of the mean of a[i, 1..i]: ACC over the tasks seen until then, at every evaluation
+
+In a class-incremental run a[i, j] counts an answer among all classes as right or wrong (Class-IL). The same measures
+are taken among fewer answers: the classes of the tasks seen until then, or those of the sample's own task (Task-IL).
+After the last task all classes are seen, so that the first two have the same ACC.
 
 Quantities that need two tasks are None for one task.
 """
@@ -32,6 +37,7 @@ class Metrics:
     bwt: float | None
     fwt: float | None
     learning_acc: float
+    anytime_acc: float
 
 
 def metrics(accuracy: Array, start: Array | None = None) -> Metrics:
@@ -51,6 +57,7 @@ def metrics(accuracy: Array, start: Array | None = None) -> Metrics:
         bwt=float((last - diagonal)[:-1].mean()) if several else None,
         fwt=float((np.diagonal(accuracy, offset=1) - start[1:]).mean()) if several and start is not None else None,
         learning_acc=float(diagonal.mean() * 100),
+        anytime_acc=float(np.mean([accuracy[t, : t + 1].mean() for t in range(tasks)]) * 100),
     )
 
 

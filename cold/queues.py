@@ -60,6 +60,13 @@ class VirtualQueues:
         """The queues, or what another controller keeps first, (T,)."""
         return self.kept[0]
 
+    def grow(self, tasks: int) -> None:
+        """Room for so many tasks, if there is less."""
+        more = self.before.new_zeros(max(tasks - len(self.before), 0))
+        started = self.controller.start(more, maximum)
+        self.kept = [torch.cat([kept, first]) for kept, first in zip(self.kept, started, strict=True)]
+        self.before = torch.cat([self.before, more])
+
     def begin_task(self, excess: Tensor) -> None:
         """The last of the tasks joins the past ones."""
         past = len(excess)

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from torch import Tensor
-
-from coldtheory.ground.errors import ColdError
 
 
 @dataclass
@@ -35,6 +29,10 @@ class Progress:
     steps: int
     loss: float
     acc: float | None
+    evaluated: int = 0  #: after how many tasks accuracies were taken
+    accuracy: list[float] = field(default_factory=list)  #: on each task, (T,), the last that were taken
+    queues: list[float] = field(default_factory=list)  #: of the past tasks
+    weights: list[float] = field(default_factory=list)  #: of the past tasks in the objective
 
 
 @dataclass
@@ -43,6 +41,8 @@ class Record:
 
     start: list[float] = field(default_factory=list)
     accuracy: list[list[float]] = field(default_factory=list)
+    #: of a class-incremental run: accuracies among fewer answers, before any training and after each task
+    views: dict[str, list[list[float]]] = field(default_factory=dict)
     queues: list[list[float]] = field(default_factory=list)
     queue_steps: list[list[float]] = field(default_factory=list)
     queue_steps_at: list[int] = field(default_factory=list)
@@ -50,25 +50,3 @@ class Record:
     eval_seconds: float = 0.0
     cpu_seconds: float = 0.0  #: of this process, all threads: what a busy machine does not stretch
     task_seconds: list[float] = field(default_factory=list)
-
-
-@contextmanager
-def tensorboard_logger(folder: Path | None) -> Iterator[Callable[[Progress], None]]:
-    """Logs loss and average accuracy against the step for TensorBoard; with no folder nothing is written."""
-    if folder is None:
-        yield lambda place: None
-        return
-    try:
-        writer = importlib.import_module("torch.utils.tensorboard").SummaryWriter(str(folder))
-    except ImportError:
-        raise ColdError("TensorBoard is not installed; pip install 'cold-continual[tensorboard]'") from None
-
-    def log(place: Progress) -> None:
-        writer.add_scalar("loss", place.loss, place.done)
-        if place.acc is not None:
-            writer.add_scalar("accuracy so far", place.acc, place.done)
-
-    try:
-        yield log
-    finally:
-        writer.close()

@@ -138,6 +138,8 @@ def oracle_reference(text: str, memory: Memory) -> Previous:
     if text == "streaming":
         if memory.policy != "uniform":
             raise ColdError("--oracle streaming needs a memory that never changes; take the uniform memory policy")
+        if memory.grows:
+            raise ColdError("the streaming oracle needs a memory that never changes; say how many tasks= will come")
         return Streaming(memory.tasks, memory.device)
     if not isinstance(text, str):
         raise ColdError(f"oracle must be exact, streaming or window:N, got {text!r}")

@@ -38,7 +38,7 @@ class Streams:
     """Generators by name, made when first asked for; their states go into a checkpoint."""
 
     def __init__(self, seed: int, device: torch.device) -> None:
-        self._seed = seed
+        self.seed = seed
         self._device = device
         self._generators: dict[str, torch.Generator] = {}
         self._lent: dict[str, Callable[[], None]] = {}
@@ -63,7 +63,7 @@ class Streams:
 
     def _get(self, name: str, device: torch.device) -> torch.Generator:
         if name not in self._generators:
-            self._generators[name] = torch.Generator(device).manual_seed(derived_seed(self._seed, "run", name))
+            self._generators[name] = torch.Generator(device).manual_seed(derived_seed(self.seed, "run", name))
         return self._generators[name]
 
     def _take_back(self) -> None:

@@ -26,16 +26,17 @@ from coldtheory.ground.checks import kind_of, number
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 
-from .checkpoint import checkpoints, load_latest, remove_checkpoints, save_checkpoint
+from .checkpoint import Unusable, checkpoints, load_latest, remove_checkpoints, save_checkpoint
 from .compute import accuracies, load_data, make_optimizer, peak_memory, pick_device, repeatable
 from .config import RunConfig, check_memory
 from .data import Benchmark, Part
+from .data.stream import stream_of, tasks_ended
 from .diagnostics import Watch
 from .distributed import Group, SharedForward
-from .methods.base import Batch, Context, find_method
+from .methods.base import Batch, Context, check_scenario, find_method
 from .models import build_model, model_bytes
 from .record import Position, Progress, Record
-from .runs import MODEL, Result, comparable, identified, make_result, other_data, same_data, write_result
+from .runs import MODEL, OtherData, Result, comparable, identified, make_result, same_data, write_result
 from .streams import Streams
 
 _LOOK_EVERY = 50
@@ -86,23 +87,23 @@ class Trainer:
         loaded = benchmark if benchmark is not None else load_data(config, data_root)
         self.benchmark = loaded.to(self.device)
         name = config.dataset if benchmark is None else benchmark.name
+        if benchmark is not None:  # whose scenario it is, whatever the settings say
+            config = replace(config, dataset=name, scenario="class" if benchmark.scenario == "class" else None)
         self.config = identified(replace(config, dataset=name), len(self.benchmark.tasks))
         self.folder = None if out is None else out / self.config.run_id
+        #: what the method sees: the tasks, or windows in their place
+        self.stream = stream_of(self.benchmark, blur=config.blur, windows=config.windows, seed=config.seed)
+        self._ended = tasks_ended(self.benchmark, config.windows)  # after each task of the stream
         method = find_method(config.method)
-        if method.uses_memory:
-            check_memory(self.config, len(self.benchmark.tasks))
-        model = build_model(self.benchmark, width=config.width, seed=config.seed, name=config.model, module=module)
-        model = model.to(self.device)
-        if config.channels_last:
-            model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        if config.compile:
-            model.backbone.compile()
-        model.train()
-        self.model = model
+        check_scenario(method, self.config, self.benchmark.scenario)
+        note = check_memory(self.config, len(self.stream.tasks)) if method.uses_memory else None
+        if note and self.group.leads:
+            print(f"note: {note}", file=sys.stderr)
+        self.model = model = self._network(config, module)
         scaler = torch.amp.GradScaler(self.device.type) if config.amp == "fp16" else None
         self.context = Context(
             self.config,
-            self.benchmark,
+            self.stream,
             model,
             make_optimizer(config, model.parameters()),
             self.device,
@@ -121,12 +122,21 @@ class Trainer:
         self._last_loss = math.nan
         self._resumed_at: int | None = None
         self._present: tuple[int, Part] | None = None
-        steps = [config.epochs * math.ceil(len(t.train) / config.batch_size) for t in self.benchmark.tasks]
+        steps = [config.epochs * math.ceil(len(t.train) / config.batch_size) for t in self.stream.tasks]
         self.steps_of_task, self.steps = steps, sum(steps)
         self.watch = Watch(self.context, self.method, steps) if config.diagnostics else None
         self._queue_every = max(1, self.steps // _QUEUE_POINTS)
         self._last_save = time.monotonic()
         self._mark, self._cpu_mark = time.perf_counter(), time.process_time()
+
+    def _network(self, config: RunConfig, module: nn.Module | None) -> nn.Module:
+        chosen: dict[str, Any] = {"width": config.width, "seed": config.seed, "name": config.model, "init": config.init}
+        model = build_model(self.benchmark, module=module, **chosen).to(self.device)
+        if config.channels_last:
+            model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        if config.compile:
+            model.backbone.compile()
+        return model.train()
 
     # ------------------------------------------------------------------------------------------------ running
 
@@ -143,7 +153,7 @@ class Trainer:
     def check_data(self, what: str, stored: str | None) -> None:
         """Raises if `what` was made from other data than this run's; says so on stderr if that is not recorded."""
         if not same_data(stored, self.data):
-            raise other_data(what, stored, self.data)
+            raise OtherData(what, stored, self.data)
         if stored is None and self.group.leads:
             print(f"note: {what} does not record its data; they are taken to be this run's", file=sys.stderr)
 
@@ -161,7 +171,7 @@ class Trainer:
             if not self.record.start:
                 self.record.start = self._evaluate()
                 self.record.queues.append(self._queues())
-            while self.position.task < len(self.benchmark.tasks):
+            while self.position.task < len(self.stream.tasks):
                 self._run_task()
             return self._finish()
         except _OF_FOREIGN_STATE as error:
@@ -195,7 +205,8 @@ class Trainer:
         if self.watch is not None:
             self._measure(self.watch.end_task, at.task)
         self._clock("train_seconds")
-        self.record.accuracy.append(self._evaluate())
+        while len(self.record.accuracy) < self._ended[at.task]:
+            self.record.accuracy.append(self._evaluate())
         self.record.queues.append(self._queues())
         at.task, at.epoch = at.task + 1, 0
         self._report()
@@ -204,10 +215,12 @@ class Trainer:
     def train_epoch(self) -> None:
         """The rest of the present epoch of the present task."""
         at, b = self.position, self.config.batch_size
-        part, head, number = self.training_part(), self.benchmark.tasks[at.task].head, at.task
+        part, head, number = self.training_part(), self.stream.tasks[at.task].head, at.task
         y = part.y
-        if at.order is None:
-            at.order = torch.randperm(len(part), generator=self.context.streams.cpu("order"))
+        if at.order is None:  # windows have the order of the stream
+            shuffled = self.config.windows is None
+            chance = self.context.streams.cpu("order")
+            at.order = torch.randperm(len(part), generator=chance) if shuffled else torch.arange(len(part))
         order = at.order.to(self.device)
         step, watch, alone = self.method.step, self.watch, self.group.size == 1
         for start in range(at.step * b, len(part), b):
@@ -227,11 +240,11 @@ class Trainer:
                 self._stop_if_asked()
 
     def training_part(self) -> Part:
-        """The present task's training samples; permuted pixels are put in place once per task, not in every step."""
+        """The present task's training samples; pixels that move are put in place once per task, not in every step."""
         number = self.position.task
         if self._present is None or self._present[0] != number:
-            part = self.benchmark.tasks[number].train
-            if part.permutation is not None:
+            part = self.stream.tasks[number].train
+            if part.moved:
                 part = Part(part.raw(), torch.arange(len(part), device=self.device), part.y)
             self._present = (number, part)
         return self._present[1]
@@ -264,7 +277,7 @@ class Trainer:
                 at = self.position
                 step = at.total - self._pending + i + 1 - sum(self.steps_of_task[: at.task])
                 raise ColdError(
-                    f"the loss is {loss} at step {step} of task {at.task + 1} (of {len(self.benchmark.tasks)}); "
+                    f"the loss is {loss} at step {step} of task {at.task + 1} (of {len(self.stream.tasks)}); "
                     f"{self._last_good()}; take a smaller --lr or --V"
                 )
         if losses:
@@ -280,22 +293,29 @@ class Trainer:
         if self._on_progress is not None:
             at, rows = self.position, self.record.accuracy
             acc = float(np.mean(rows[-1][: len(rows)]) * 100) if rows else None
+            last, weights = rows[-1] if rows else [], self.method.past_weights()
             self._on_progress(
-                Progress(at.task, len(self.benchmark.tasks), at.epoch, at.total, self.steps, self._last_loss, acc)
-            )
+                Progress(
+                    at.task, len(self.stream.tasks), at.epoch, at.total, self.steps, self._last_loss, acc,
+                    evaluated=len(rows), accuracy=last, queues=self._queues()[: at.task],
+                    weights=[] if weights is None else weights.tolist(),
+                )
+            )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------ measuring
 
     def _evaluate(self) -> list[float]:
         self._clock("train_seconds")
-        result = self.evaluate(self.method.network_for_evaluation())
+        seen = len(self.record.accuracy) + 1 if self.record.start else 0
+        found = accuracies(self.context, self.benchmark, self.method.network_for_evaluation(), seen)
+        for name in found.keys() - {"accuracy"}:
+            self.record.views.setdefault(name, []).append(found[name])
         self._clock("eval_seconds")
-        return result
+        return found["accuracy"]
 
     def evaluate(self, model: nn.Module) -> list[float]:
-        """Accuracy on each task, (T,)."""
-        result: list[float] = accuracies(self.context, model).tolist()
-        return result
+        """Accuracy on each task among all outputs of its head, (T,)."""
+        return accuracies(self.context, self.benchmark, model, len(self.benchmark.tasks))["accuracy"]
 
     def _measure(self, measure: Callable[..., None], *where: int) -> None:
         self._clock("train_seconds")
@@ -313,8 +333,10 @@ class Trainer:
         self._mark, self._cpu_mark = now, cpu
 
     def _finish(self) -> Result:
-        record, tasks = self.record, len(self.benchmark.tasks)
+        record, tasks = self.record, len(self.stream.tasks)
         arrays: dict[str, Any] = {"accuracy": np.array(record.accuracy), "start": np.array(record.start)}
+        for name, rows in sorted(record.views.items()):
+            arrays[name], arrays[name.replace("accuracy", "start")] = np.array(rows[1:]), np.array(rows[0])
         if self.method.queues() is not None:
             arrays["queues"] = np.array(record.queues)
             arrays["queue_steps"] = np.array(record.queue_steps).reshape(-1, tasks)
@@ -403,7 +425,7 @@ class Trainer:
         state, problems = found
         for line in problems:
             print(f"note: {line}; going on from the checkpoint before", file=sys.stderr)
-        foreign = ColdError(f"the checkpoint in {self.folder} does not fit this run; start over with --fresh")
+        foreign = Unusable(f"the checkpoint in {self.folder} does not fit this run")
         if not all(isinstance(state.get(name), dict) for name in _PARTS):
             raise foreign
         try:
@@ -411,9 +433,12 @@ class Trainer:
         except (TypeError, ValueError, RecursionError):
             raise foreign from None
         if not same:
-            raise ColdError(f"the checkpoint in {self.folder} belongs to other settings; start over with --fresh")
+            raise Unusable(f"the checkpoint in {self.folder} belongs to other settings")
         data = state.get("data")
-        self.check_data(f"the checkpoint in {self.folder}", data if isinstance(data, str) else None)
+        try:
+            self.check_data(f"the checkpoint in {self.folder}", data if isinstance(data, str) else None)
+        except OtherData as error:
+            raise Unusable(error.why, error.remedy) from None
         try:
             self.load(state)
         except _OF_FOREIGN_STATE:
@@ -424,22 +449,27 @@ class Trainer:
 
     def _stands(self) -> bool:
         """Whether the loaded position and record are of a run that can go on from there."""
-        at, tasks, kept = self.position, len(self.benchmark.tasks), self.record
+        at, tasks, kept = self.position, len(self.stream.tasks), self.record
         numbers = (at.task, at.epoch, at.step, at.total)
         if not all(type(number) is int and number >= 0 for number in numbers) or at.task > tasks:
             return False
         if at.task < tasks and at.order is not None:
-            places = torch.arange(len(self.benchmark.tasks[at.task].train))
+            places = torch.arange(len(self.stream.tasks[at.task].train))
             if getattr(at.order, "dtype", None) != places.dtype or not torch.equal(at.order.sort().values, places):
                 return False
         try:
             msgspec.convert(dict(vars(kept)), Record)
         except (msgspec.ValidationError, RecursionError):
             return False
-        rows = [*kept.accuracy, *(row for row in (*kept.queues, *kept.queue_steps) if row)]
+        views = list(kept.views.values())
+        queues = (row for row in (*kept.queues, *kept.queue_steps) if row)
+        rows, evaluated = [*kept.accuracy, *(row for view in views for row in view)], len(self.benchmark.tasks)
         return (
-            len(kept.start) in (0, tasks)
-            and len(kept.accuracy) == at.task
-            and all(len(row) == tasks for row in rows)
+            len(kept.start) in (0, evaluated)
+            and len(kept.accuracy) == [0, *self._ended][at.task]
+            and len(views) == (2 if self.benchmark.scenario == "class" and kept.start else 0)
+            and all(len(view) == len(kept.accuracy) + 1 for view in views)
+            and all(len(row) == evaluated for row in rows)
+            and all(len(row) == tasks for row in queues)
             and len(kept.queue_steps) == len(kept.queue_steps_at)
         )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .geometry import Ball
     from .ground.errors import ColdError, DivergenceWarning
+    from .memory import memory_error, memory_needed
     from .quadratics import Quadratics
     from .simulation import Run, largest_stable_eta, simulate
     from .tasks import Tasks, as_tasks, from_optima, from_points, from_regression, make_tasks
@@ -33,6 +34,8 @@ __all__ = [
     "from_regression",
     "largest_stable_eta",
     "make_tasks",
+    "memory_error",
+    "memory_needed",
     "simulate",
 ]
 
@@ -49,6 +52,8 @@ _HOME = {
     "from_regression": "tasks",
     "largest_stable_eta": "simulation",
     "make_tasks": "tasks",
+    "memory_error": "memory",
+    "memory_needed": "memory",
     "simulate": "simulation",
 }
 

@@ -302,7 +302,7 @@ def _world(phi: Quadratics, hat: Quadratics, settings: Settings, first_stream: i
     noise = ball = None
     if settings.noise > 0:
         streams = range(first_stream, first_stream + len(phi.optima))
-        noise = settings.noise * np.stack([_draws(settings, s, phi.T, phi.d) for s in streams])
+        noise = settings.noise * np.stack([noise_of(settings, s, phi.T, phi.d) for s in streams])
     if settings.ball is not None:
         ball = (settings.ball.center - centre, settings.ball.radius)
     return World(
@@ -362,7 +362,7 @@ def _finished(tasks: Tasks) -> tuple[Tasks, Array, Isotropic | General]:
     return flat, centre, family(*(replace(q, optima=q.optima - centre) for q in (flat.phi, flat.phi_hat)))
 
 
-def _draws(settings: Settings, stream: int, T: int, d: int) -> Array:
+def noise_of(settings: Settings, stream: int, T: int, d: int) -> Array:
     """Standard normal numbers (J, T, d). More steps or tasks only add to them: a run's noise is its own."""
     given = settings.noise_seed
     key = (given, stream) if isinstance(given, int) else (given[stream],)

@@ -37,6 +37,8 @@ MEASURED_KEYS = {
     "max_forgetting": "largest F_k[t] over all pairs k < t",
 }
 
+_UNSET = {"controller": "queue", "V_schedule": "constant", "window": "all"}  # what null means, in a word
+
 #: The keys that say which run it was.
 CONFIG_KEYS = {
     "source": "the tasks: regime with all its constants, or file with its digest",
@@ -100,6 +102,8 @@ def axis_value(row: Row, axis: str) -> Any:
         return getattr(controller_of(row.get("controller")), axis.removeprefix("controller."))
     if axis == "eta_factor":
         return row.get(axis) or ETA_FACTOR
+    if axis in _UNSET and row.get(axis) is None:
+        return _UNSET[axis]
     return row[axis]
 
 

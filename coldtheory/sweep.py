@@ -1,4 +1,5 @@
-"""Grids of runs: V, delta, eta, steps, T, the memory or a controller's parameter, for every seed, stored cell by cell.
+"""Grids of runs: V, delta, eta, T, the memory, the reference, the controller or any other setting, for every seed,
+stored cell by cell.
 
 Jobs are cut in one way and use one thread of linear algebra each. So on one machine, and on machines with the same
 kernels, rows do not depend on the engine or the number of workers; machines with other kernels agree up to rounding.
@@ -31,6 +32,9 @@ from .sources import Source
 from .store import ROW_SCHEMA, Row, open_row_files
 
 Axis = Literal["V", "delta", "eta", "steps", "T", "memory", "eta_factor"]
+SchemeAxis = Literal["noise", "window", "reference", "weights", "solver", "controller", "V_schedule"]
+NAMED = ("reference", "weights", "solver", "controller", "V_schedule")  #: axes whose values are texts
+CONSTANT = "constant"  #: among the values of V_schedule: a V that does not move
 CONTROLLER_AXIS = (
     "controller."  # and the name of a parameter: the axis `controller.a` sweeps a of the scheme's controller
 )
@@ -107,8 +111,8 @@ class SweepCell:
 
 def grid(
     source: Source,
-    axis: Axis | str,
-    values: Sequence[float],
+    axis: Axis | SchemeAxis | str,
+    values: Sequence[float] | Sequence[str],
     seeds: int,
     *,
     numbers: Numbers | None = None,
@@ -117,8 +121,8 @@ def grid(
     """The cells of a sweep: every value of the axis with every seed."""
     checks.kind_of("source", source, Source, "load one with load_source('high')")
     if not str(axis).startswith(CONTROLLER_AXIS):
-        checks.choice("axis", axis, (*get_args(Axis), f"{CONTROLLER_AXIS}PARAMETER"))
-    along = checks.numbers(axis, values).reshape(-1).tolist()
+        checks.choice("axis", axis, (*get_args(Axis), *get_args(SchemeAxis), f"{CONTROLLER_AXIS}PARAMETER"))
+    along: list[Any] = list(values) if axis in NAMED else checks.numbers(axis, values).reshape(-1).tolist()
     if not along:
         raise ColdError(f"the grid of {axis} is empty")
     seeds = checks.whole("seeds, the number of them,", seeds, least=1)
@@ -126,7 +130,7 @@ def grid(
     checks.kind_of("numbers", numbers, Numbers, "make one with Numbers(V=...)")
     checks.kind_of("scheme", scheme, Scheme, "make one with Scheme(reference=...)")
     demand_memory(_CELL_BYTES * seeds * len(along), f"a grid of {len(along)} values and {seeds} seeds")
-    counted = axis in ("steps", "T", "memory")
+    counted = axis in ("steps", "T", "memory", "window")
     cells = []
     for value in dict.fromkeys(checks.whole(axis, v) if counted else v for v in along):
         here, chosen, rule = source, numbers, scheme
@@ -136,8 +140,11 @@ def grid(
             here = source.with_constants(m=value)
         elif axis.startswith(CONTROLLER_AXIS):
             rule = replace(scheme, controller=_with_parameter(scheme.controller, axis, value))
+        elif axis in get_args(SchemeAxis):
+            given: dict[str, Any] = {str(axis): None if axis == "V_schedule" and value == CONSTANT else value}
+            rule = replace(scheme, **given)
         else:
-            chosen = replace(numbers, **{str(axis): value})  # type: ignore[arg-type]
+            chosen = replace(numbers, **{str(axis): value})
         _check(chosen, rule, here.T)
         cells += [SweepCell(here, seed, chosen, rule) for seed in here.seeds(seeds)]
     return cells

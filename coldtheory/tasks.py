@@ -25,10 +25,12 @@ from numpy.typing import ArrayLike
 from .ground.checks import LARGEST_WHOLE, choice, number, numbers, shown, whole
 from .ground.errors import ColdError, unknown_name
 from .ground.limits import array_bytes, demand_memory
+from .memory import Samples, samples_of, stacked
 from .paper import TOY
 from .quadratics import Array, Quadratics
 
 _COPIES = 4  # of a stream are in memory while it is made: parts, sums, the stack of all seeds
+_LARGEST_SPREAD = 1e100  # the squares of such points, and their sums, are still numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +38,13 @@ class Tasks:
     """A stream of tasks, or a batch of streams.
 
     `phi` holds the losses Phi_t, `phi_hat` those that the memory sees, hatPhi_t; both have the same
-    leading axes.
+    leading axes. Where tasks are means over points, `samples` says what the memory bounds need of these.
     """
 
     phi: Quadratics
     phi_hat: Quadratics
     name: str = "own"
+    samples: Samples | None = None
 
     @property
     def T(self) -> int:
@@ -59,7 +62,7 @@ class Tasks:
     def __getitem__(self, index: Any) -> Tasks:
         phi = self.phi[index]
         hat = phi if self.phi_hat is self.phi else self.phi_hat[index]
-        return Tasks(phi, hat, self.name)
+        return Tasks(phi, hat, self.name, None if self.samples is None else self.samples[index])
 
 
 def from_optima(
@@ -185,22 +188,31 @@ def with_sampled_points(
     name: str, seeds: Iterable[int], centres: Array, *, n: int, m: int | None = None, spread: float = 0.3
 ) -> Tasks:
     """Sampled tasks (see `make_tasks`) around given centres (S, T, d), keyed by (seed, name)."""
-    n, spread = whole("n", n, least=1), number("spread", spread, least=0)
+    n, spread = whole("n", n, least=1), number("spread", spread, least=0, most=_LARGEST_SPREAD)
     T, d = centres.shape[1:]
     kept = n if m is None else _memory_size(m, n)
     demand_memory(_COPIES * array_bytes((T, n, d)), f"{n} points for each of {T} tasks")
-    pairs = []
+    pairs, samples = [], []
     for seed, centre in zip(seeds, centres, strict=True):
         points = centre[:, None, :] + spread * _rng(seed, name, "points").standard_normal((T, n, d))
         pairs.append(_means(points, kept, _rng(seed, name, "memory")))
+        samples.append(samples_of(points, None, kept))
     phi = _stack(pair[0] for pair in pairs)
-    return Tasks(phi, phi if kept == n else _stack(pair[1] for pair in pairs), name)
+    return Tasks(phi, phi if kept == n else _stack(pair[1] for pair in pairs), name, stacked(samples))
 
 
-def from_points(points: ArrayLike, *, m: int | None = None, seed: int = 0, name: str = "points") -> Tasks:
-    """Tasks whose losses are the mean of 1/2 |w - p|^2 over n points each: points (T, n, d).
+def from_points(
+    points: ArrayLike,
+    hessians: ArrayLike | None = None,
+    *,
+    m: int | None = None,
+    seed: int = 0,
+    name: str = "points",
+) -> Tasks:
+    """Tasks whose losses are the mean of 1/2 (w - p)' A (w - p) over n points each: points (T, n, d).
 
-    The memory keeps `m` points per task, uniformly without replacement.
+    A is the identity, or one number (T,) or matrix (T, d, d) per task. The memory keeps `m` points per task, uniformly
+    without replacement; `seed` keys the draw.
     """
     p = numbers("points", points)
     if p.ndim != 3 or 0 in p.shape:
@@ -208,8 +220,9 @@ def from_points(points: ArrayLike, *, m: int | None = None, seed: int = 0, name:
     if not isinstance(name, str):
         raise ColdError(f"name must be a text, got {shown(name)}")
     kept = p.shape[1] if m is None else _memory_size(m, p.shape[1])
-    phi, hat = _means(p, kept, _rng(whole("seed", seed, least=0), name, "memory"))
-    return Tasks(phi, hat, name)
+    A = None if hessians is None else Quadratics.of(p[:, 0], hessians).hessians
+    phi, hat = _means(p, kept, _rng(whole("seed", seed, least=0), name, "memory"), A)
+    return Tasks(phi, hat, name, samples_of(p, A, kept))
 
 
 def from_regression(X: ArrayLike, y: ArrayLike, *, m: int | None = None, seed: int = 0) -> Tasks:
@@ -252,12 +265,14 @@ def _direction(seed: int, regime: str, d: int) -> Array:
     return np.asarray(v / math.sqrt(math.fsum(v * v)))  # fsum: no order of summation
 
 
-def _means(points: Array, m: int, rng: np.random.Generator) -> tuple[Quadratics, Quadratics]:
+def _means(
+    points: Array, m: int, rng: np.random.Generator, hessians: Array | None = None
+) -> tuple[Quadratics, Quadratics]:
     """Mean quadratic loss of all points (T, n, d), and of m of them per task."""
     T, n, _ = points.shape
     pick = _memory_pick(n, m, T, rng)
-    phi = _mean_loss(points)
-    return phi, (phi if m == n else _mean_loss(points[np.arange(T)[:, None], pick]))
+    phi = _mean_loss(points, hessians)
+    return phi, (phi if m == n else _mean_loss(points[np.arange(T)[:, None], pick], hessians))
 
 
 def _memory_pick(n: int, m: int, T: int, rng: np.random.Generator) -> np.ndarray:
@@ -271,11 +286,15 @@ def _memory_size(m: int, n: int) -> int:
     return size
 
 
-def _mean_loss(points: Array) -> Quadratics:
-    """mean_i 1/2 |w - p_i|^2 = 1/2 |w - pbar|^2 + 1/2 mean_i |p_i - pbar|^2."""
+def _mean_loss(points: Array, hessians: Array | None = None) -> Quadratics:
+    """mean_i 1/2 |w - p_i|^2 = 1/2 |w - pbar|^2 + 1/2 mean_i |p_i - pbar|^2, and the same with A between."""
     centre = points.mean(axis=1)
-    square = (points - centre[:, None, :]) ** 2
-    return Quadratics.of(centre, offsets=0.5 * square.mean(axis=1).sum(axis=1))
+    away = points - centre[:, None, :]
+    if hessians is None:
+        return Quadratics.of(centre, offsets=0.5 * (away**2).mean(axis=1).sum(axis=1))
+    bent = hessians[:, None, None] * away if hessians.ndim == 1 else np.matvec(hessians[:, None], away)
+    offsets = np.maximum(0.5 * (away * bent).mean(axis=1).sum(axis=1), 0.0)  # rounding of a matrix that is nearly flat
+    return Quadratics(centre, hessians, offsets)
 
 
 def _least_squares(X: Array, y: Array) -> Quadratics:

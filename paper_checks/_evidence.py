@@ -89,6 +89,15 @@ def descents(weights: Weights | None = None, reference: Reference | None = None)
     ]
 
 
+@cache
+def stored(solver: Solver) -> Facts:
+    """Case 3 on the streams of `exact`: minimisers of DPP_t, or three steps of 1/(2 alpha_t)."""
+    tasks = random_tasks(4, T=6, d=2, seed=3, scales=(1.0,))
+    lowest = max(smallest_feasible_delta(tasks[i].phi_hat) for i in range(4))
+    V, share = np.meshgrid(np.geomspace(1e-3, 1e3, 4), [1.05, 2.0])
+    return facts_of(simulate(tasks, V=V, delta=share * lowest, solver=solver, eta="auto", steps=3, reference="stored"))
+
+
 def minimisers(weights: Weights | None = None) -> list[Facts]:
     """All batches of exact minimisers with these weights."""
     return [exact(w, r) for w in _weights(weights) for r in _references(None)]
@@ -207,8 +216,9 @@ def explanation(id: str, *more: str) -> str:
     module = next(iter(statement.forms.values())).__module__
     head = inspect.getdoc(importlib.import_module(module)) or ""
     said = statement.explain
-    parts = [head.split("\n\n", 1)[1], f"As printed: {said.printed}", f"What is wrong: {said.wrong}"]
-    parts += [f"What is true: {said.correct}", f"Reading: {said.conventions}", f"Proof: {said.proof}"]
+    told = {"As printed": said.printed, "What is wrong": said.wrong, "What is true": said.correct,
+            "Reading": said.conventions, "Proof": said.proof}  # fmt: skip
+    parts = [head.split("\n\n", 1)[1], *(f"{name}: {words}" for name, words in told.items() if words)]
     width = max(map(len, said.terms))
     parts.append("Where each term comes from:\n" + "\n".join(f"    {n:<{width}}  {w}" for n, w in said.terms.items()))
     parts += [*more, f"Forms that can be evaluated: {', '.join(statement.forms)}."]

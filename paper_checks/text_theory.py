@@ -215,10 +215,10 @@ def no_dual_updates() -> Finding:
     recorded="false",
     explain="""A statement about all algorithms, or optimality, needs a lower bound on what any algorithm incurs.
         Every theorem, lemma and corollary of the paper bounds a quantity of COLD from above. Parts of it are true all
-        the same: for two losses (L/2)|w - a_i|^2 any model has sqrt(Phi_1) + sqrt(Phi_2) >= sqrt(L/2)|a_1 - a_2|, which
-        the minimiser of DPP reaches for every V; and where the ideal problem is feasible no trade-off is forced
-        (tradeoff-inherent). It stays false because the paper's results do not show it. The margin is minus the
-        number of missing lower bounds (one).""",
+        the same, by theorems that the paper lacks: with two kinds of task no model is good at both, and COLD's models
+        are Pareto-optimal for every V (pareto); but where the ideal problem is feasible, a method without a trade-off
+        exists, under any variation (no-tradeoff). It stays false: the paper's results do not show it, and as a
+        statement about all streams it is not true. The margin is minus the number of missing lower bounds (one).""",
 )
 def no_algorithm_can() -> Finding:
     below = [s.name for s in statements() if s.bounds_from != "above"]

@@ -134,6 +134,22 @@ def _after_the_first(stop):
     return lambda self, task, train: stop() if task else whole(self, task, train)
 
 
+def test_eval_refuses_other_data(tmp_path):
+    mnist(tmp_path / "one", seed=1)
+    mnist(tmp_path / "two", seed=2)
+    call("run", "--dataset", "split-mnist", *SMALL, "--tasks", "5", "--out", "runs", "--data-root", "one")
+    (folder,) = (path.parent for path in tmp_path.glob("runs/*/result.json"))
+    told = call("eval", str(folder), "--data-root", "two", code=2)
+    assert told.stdout == ""
+    (line,) = told.stderr.splitlines()
+    assert "made from other data (fingerprint" in line
+    assert "--data-root" in line
+    assert "--fresh" not in line
+    again = json.loads(call("eval", str(folder), "--data-root", "one", "--json").stdout)
+    assert again["largest_difference"] == 0.0
+    assert again["data"]["stored"] == again["data"]["here"]
+
+
 STUDY = """
 title = "Mine"
 methods = ["er"]
@@ -168,6 +184,31 @@ def test_a_study_does_not_reuse_runs_of_another_folder_of_the_same_name(tmp_path
     other = json.loads(call(*study, "two.toml", code=1).stdout)
     assert other["reused"] == []
     assert all("other data" in why for why in other["failed"].values())
+
+
+def test_a_retry_starts_over_where_the_checkpoint_is_of_other_data(tmp_path, monkeypatch):
+    for place, seed in (("one", 1), ("two", 2)):
+        images(tmp_path / place / "birds", seed=seed)
+        (tmp_path / f"{place}.toml").write_text(STUDY.format(path=tmp_path / place / "birds"))
+    study = ("study", "run", "--engine", "serial", "--out", "runs", "--json")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:  # the first cell has a checkpoint, and no program knows of a failure
+        patch.setattr("cold.methods.er.ER.begin_task", lambda self, task, train: stop() if task else None)
+        CliRunner().invoke(app, [*study, "one.toml"])
+    assert list(tmp_path.glob("runs/*/checkpoint-*.pt"))
+    first = json.loads(call(*study, "two.toml", code=1).stdout)
+    ((run_id, why),) = first["failed"].items()
+    assert "made from other data" in why
+    assert "start over with --retry-failed" in why
+    assert "--fresh" not in why
+    again = call(*study, "two.toml", "--retry-failed")
+    assert json.loads(again.stdout)["done"] == [run_id]
+    (note,) = [line for line in again.stderr.splitlines() if line.startswith("note: ")]
+    assert "made from other data" in note
+    assert note.endswith(f"{run_id} starts over")
 
 
 # ------------------------------------------------------------------------------------------------------- signals

@@ -5,7 +5,17 @@ benchmarks  what each named benchmark is made of
 lookup      entries by any of their spellings
 """
 
-from .benchmarks import BENCHMARK_NAMES, BENCHMARKS, BenchmarkEntry, Pixels, default_tasks, even_split
+from .benchmarks import (
+    BENCHMARK_NAMES,
+    BENCHMARKS,
+    BenchmarkEntry,
+    Pixels,
+    Scenario,
+    default_tasks,
+    even_split,
+    named_by_scenario,
+    usual_scenario,
+)
 from .lookup import (
     IID,
     benchmark,
@@ -22,6 +32,7 @@ from .methods import COST_LETTERS, METHODS, ONLINE, QUEUE_SETTINGS, REPLAY, Meth
 
 __all__ = [
     "BENCHMARKS", "BENCHMARK_NAMES", "COST_LETTERS", "IID", "METHODS", "ONLINE", "QUEUE_SETTINGS", "REPLAY",
-    "BenchmarkEntry", "MethodEntry", "Pixels", "benchmark", "benchmark_title", "canonical", "default_tasks",
-    "even_split", "method", "method_title", "named_by_reference", "printed_costs", "same", "unused_settings",
+    "BenchmarkEntry", "MethodEntry", "Pixels", "Scenario", "benchmark", "benchmark_title", "canonical", "default_tasks",
+    "even_split", "method", "method_title", "named_by_reference", "named_by_scenario", "printed_costs", "same",
+    "unused_settings", "usual_scenario",
 ]  # fmt: skip

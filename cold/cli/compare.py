@@ -20,7 +20,7 @@ from coldtheory.ground.statistics import LEVEL, paired, spread
 from ..compare import Group, grouped, partings, printed_cell
 from ..runs import UNRECORDED, Result, find_runs
 
-_SHOWN = ("acc", "forgetting", "forgetting_after", "bwt", "fwt", "learning_acc")
+_SHOWN = ("acc", "forgetting", "forgetting_after", "bwt", "fwt", "learning_acc", "anytime_acc", "class_il", "task_il")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -32,7 +32,9 @@ def compare(
     against: Annotated[
         str | None, typer.Option("--against", help="A method: print paired differences to it, seed by seed.")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also F over l ≥ j, BWT and learning accuracy.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also F over l ≥ j, BWT, learning and any-time accuracy.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Print runs side by side: mean ± s.d. over seeds, and what the paper prints for the same setting.
@@ -66,8 +68,12 @@ def _print_data(console: Console, results: Sequence[Result]) -> None:
 
 
 def _print_table(console: Console, groups: Sequence[Group], *, everything: bool) -> None:
-    more = (("F (l ≥ j)", "forgetting_after", 4), ("BWT", "bwt", 4), ("learning %", "learning_acc", 2))
-    shown = (("ACC %", "acc", 2), ("F", "forgetting", 4), *(more if everything else ()))
+    more = (
+        ("F (l ≥ j)", "forgetting_after", 4), ("BWT", "bwt", 4), ("learning %", "learning_acc", 2),
+        ("any time %", "anytime_acc", 2),
+    )  # fmt: skip
+    masked = (("Task-IL %", "task_il", 2),) if any(group.values("task_il") for group in groups) else ()
+    shown = (("ACC %", "acc", 2), *masked, ("F", "forgetting", 4), *(more if everything else ()))
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("dataset", "run", "seeds", *(title for title, _, _ in shown), "paper ACC", "paper F"):
         table.add_column(name, justify="left" if name in ("dataset", "run") else "right")

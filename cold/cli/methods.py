@@ -65,6 +65,7 @@ def described(entry: MethodEntry) -> dict[str, Any]:
         "settings": list(entry.settings),
         "options": entry.defaults(),
         "published": {name: dict(settings) for name, settings in entry.published.items()},
+        "published_by": entry.published_by or (entry.paper if entry.published else ""),
         "cost": entry.cost,
         "storage": entry.storage,
         "printed": None if printed is None else {"operations": printed.operations, "storage": printed.storage},

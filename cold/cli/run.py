@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -22,9 +22,9 @@ from ..catalogue import BENCHMARK_NAMES
 from ..checkpoint import checkpoints, remove_checkpoints
 from ..config import RunConfig
 from ..distributed import joined
+from ..loggers import Logger, check_logger, open_logger
 from ..presets import build_config
 from ..record import Progress as Place
-from ..record import tensorboard_logger
 from ..runs import RESULT, Result, check_same_run, find_runs, only_writer
 from ..trainer import Stopped, Trainer
 from .show import print_result
@@ -49,6 +49,13 @@ def run(
         Text, typer.Option(help="Named settings; paper: those of the paper's tables for dataset, method and memory.")
     ] = None,
     config: Annotated[Path | None, typer.Option(help="Settings from a TOML file; flags override it.")] = None,
+    scenario: Annotated[
+        Text,
+        typer.Option(
+            help="Of a split: task (a head per task), class (one head for all classes; Class-IL and Task-IL accuracy), "
+            "or domain (one head, the same labels in every task)."
+        ),
+    ] = None,
     tasks: Annotated[Whole, typer.Option(help="Number of tasks.")] = None,
     epochs: Annotated[Whole, typer.Option(help="Epochs per task.")] = None,
     online: Annotated[bool, typer.Option("--online", help="One epoch per task.")] = False,
@@ -63,6 +70,13 @@ def run(
         Text,
         typer.Option(
             help="What a step draws from the memory: samples of each past task (per-task), or of all together (mixed)."
+        ),
+    ] = None,
+    forward: Annotated[
+        Text,
+        typer.Option(
+            help="Batch and memory batch in one pass (joint), with shared BatchNorm statistics, or each by itself "
+            "(separate)."
         ),
     ] = None,
     V: Annotated[Number, typer.Option("--V", help="Weight of the present task.")] = None,
@@ -94,7 +108,14 @@ def run(
     reset_optimizer: Annotated[Switch, typer.Option("--reset-optimizer", help="A new optimiser for each task.")] = None,
     batch_size: Annotated[Whole, typer.Option(help="Samples of the present task per step.")] = None,
     model: Annotated[
-        Text, typer.Option(help="Network: mlp-256, mlp-256-256, resnet18 or conv; by default the paper's.")
+        Text,
+        typer.Option(
+            help="Network: mlp-256, mlp-256-256, resnet18 or conv, by default the paper's; or your own: "
+            "package.module:factory, timm:NAME, timm:NAME@FILE.safetensors."
+        ),
+    ] = None,
+    init: Annotated[
+        Text, typer.Option(help="First weights of Linear layers: as torch draws them, or xavier (as Mammoth).")
     ] = None,
     width: Annotated[Whole, typer.Option(help="Channels of resnet18's first stage: 64, slim 20, reduced 8.")] = None,
     limit_train: Annotated[Whole, typer.Option(help="Training samples per task.")] = None,
@@ -102,6 +123,15 @@ def run(
     validation: Annotated[Number, typer.Option(help="Share of the training data held out.")] = None,
     evaluate_on: Annotated[Text, typer.Option(help="Part of the data for accuracies: test or validation.")] = None,
     iid: Annotated[Switch, typer.Option("--iid", help="The near-IID split.")] = None,
+    blur: Annotated[
+        Number, typer.Option(help="Blurred boundaries: share of each task's training samples dealt to the other tasks.")
+    ] = None,
+    windows: Annotated[
+        Whole,
+        typer.Option(
+            help="No boundaries: the stream is cut into as many windows, and only these are known in training."
+        ),
+    ] = None,
     augment: Annotated[
         Switch,
         typer.Option("--augment/--no-augment", help="Whether training images are cropped and flipped at random."),
@@ -136,7 +166,14 @@ def run(
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over, whatever is there.")] = False,
     checkpoint_every: Annotated[float, typer.Option(help="Minutes between checkpoints inside a task.")] = 10.0,
-    tensorboard: Annotated[Path | None, typer.Option(help="Also log to this TensorBoard folder (an extra).")] = None,
+    log: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Also log to tensorboard, wandb (offline) or mlflow (a local file), or NAME:WHERE; see cold.loggers. "
+            "May be repeated."
+        ),
+    ] = None,
+    tensorboard: Annotated[Path | None, typer.Option(help="The same as --log tensorboard:FOLDER.")] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON for scripts, and nothing else on stdout.")
     ] = False,
@@ -158,17 +195,22 @@ def run(
         flags["epochs"] = 1
     chosen = build_config(config, flags)
     checkpoint_every = number("--checkpoint-every", checkpoint_every, least=0)
+    wanted = [*(log or []), *([f"tensorboard:{tensorboard}"] if tensorboard is not None else [])]
+    for text in wanted:
+        check_logger(text)  # before any work is done
+    loggers: list[Logger] = []
     stop = _StopRequest()
     with (
         joined(chosen.device) as group,
         _progress(quiet=as_json or not group.leads) as show,
-        tensorboard_logger(tensorboard if group.leads else None) as log,
         stop.listening(),
+        ExitStack() as opened,
     ):
 
         def report(place: Place) -> None:
             show(place)
-            log(place)
+            for logger in loggers:
+                logger.progress(place)
 
         trainer = Trainer(
             chosen,
@@ -181,6 +223,12 @@ def run(
         )
         assert trainer.folder is not None
         with only_writer(trainer.folder) if group.leads else nullcontext():
+            if group.leads:
+                place, settings = trainer.folder, trainer.config.as_dict()
+                loggers += [
+                    opened.enter_context(open_logger(text, folder=place, name=place.name, settings=settings))
+                    for text in wanted
+                ]
             try:
                 result = _run(trainer, trainer.folder, resume=resume, fresh=fresh)
             except Stopped:

@@ -22,7 +22,9 @@ _MEANINGS = {
     "bwt": "backward transfer",
     "fwt": "forward transfer",
     "learning_acc": "accuracy on each task right after it, %",
+    "anytime_acc": "average accuracy over the tasks seen, averaged over all evaluations, %",
 }
+_VIEWS = {"": "Class-IL", "seen": "seen", "task": "Task-IL"}
 
 
 def add_to(app: typer.Typer) -> None:
@@ -46,11 +48,18 @@ def print_result(result: Result, *, matrix: bool = False) -> None:
     console = Console(highlight=False)
     method, dataset = (escape(str(result.config.get(name, "?"))) for name in ("method", "dataset"))
     console.print(f"[bold]{escape(result.run_id)}[/]: {method} on {dataset}")
-    table = Table(box=None, pad_edge=False, show_header=False)
+    measured = {"": result.metrics, **result.views}
+    table = Table(box=None, pad_edge=False, show_header=len(measured) > 1)
+    for title in ("", *(_VIEWS.get(view, view) for view in measured), ""):
+        table.add_column(escape(title))
     for name, meaning in _MEANINGS.items():
-        value = result.metrics.get(name)
-        table.add_row(name, "–" if value is None else f"{value:.4g}", f"[dim]{meaning}[/]")
+        values = [numbers.get(name) for numbers in measured.values()]
+        table.add_row(name, *("–" if value is None else f"{value:.4g}" for value in values), f"[dim]{meaning}[/]")
     console.print(table)
+    if result.views:
+        console.print(
+            "[dim]answers among all classes (Class-IL), those seen until then, and those of the task (Task-IL)[/]"
+        )
     if matrix:
         _print_matrix(console, result)
     numbers = {name: value for name, value in result.timing.items() if isinstance(value, int | float)}

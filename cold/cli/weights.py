@@ -21,7 +21,7 @@ from coldtheory.ground.reading import read_bytes
 
 from ..catalogue import METHODS
 from ..config import make_config
-from ..runs import MODEL, Result, find_run, same_data
+from ..runs import MODEL, OtherData, Result, find_run, same_data
 from ..trainer import Trainer
 from .show import RunArgument
 
@@ -36,6 +36,10 @@ def evaluate(
     method: Annotated[
         str | None, typer.Option(help="The Python file of the run's method, if it is your own.", metavar="FILE.py")
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="The network of the run, if it is your own.", metavar="package.module:factory"),
+    ] = None,
     dataset: Annotated[
         str | None, typer.Option(help="Where the images of a run on a folder are.", metavar="folder:PATH")
     ] = None,
@@ -47,17 +51,23 @@ def evaluate(
 
     Example: [bold]cold eval results/runs/pmnist-cold-s0-1a2b3c4d[/]
 
-    A run names its method, but no file that a result names is ever executed: a method of your own is loaded only from
-    the file that --method gives.
+    Other data than those of the run are refused, by their fingerprint.
+
+    A run names its method and network, but nothing that a result names is ever imported or executed: a method of your
+    own is loaded only from the file that --method gives, a network only from what --model names.
     """
     result = find_run(run)
     weights = stored_weights(result)
     then = result.array("accuracy")
     if then is None:
         raise ColdError(f"{result.run_id} has no accuracies to compare with; run it again")
-    _check_model(result)
-    given = {"device": device, "method": _method(result, method), "dataset": _dataset(result, dataset)}
+    given = {
+        "device": device, "method": _method(result, method), "dataset": _dataset(result, dataset),
+        "model": _model(result, model),
+    }  # fmt: skip
     trainer = Trainer(make_config(result.config, given), data_root=data_root)
+    if not same_data(result.data, trainer.data):
+        raise OtherData(result.run_id, result.data, trainer.data, "")
     try:
         trainer.model.load_state_dict(weights)
     except (RuntimeError, TypeError, ValueError):
@@ -65,11 +75,10 @@ def evaluate(
     now = np.array(trainer.evaluate(trainer.model))
     if now.shape != then[-1].shape:
         raise ColdError(f"{result.run_id} has {len(then)} tasks, its settings name {len(now)}; run it again")
-    same = same_data(result.data, trainer.data)
     largest = float(np.abs(now - then[-1]).max())
     if as_json:
         content = {"run_id": result.run_id, "acc": float(now.mean() * 100), "per_task": now.tolist()}
-        data = {"stored": result.data, "here": trainer.data, "same": same}
+        data = {"stored": result.data, "here": trainer.data}
         typer.echo(json.dumps({**content, "largest_difference": largest, "data": data}))
         return
     console = Console(highlight=False)
@@ -77,8 +86,8 @@ def evaluate(
         f"{result.run_id}: ACC {now.mean() * 100:.2f} %, as stored {then[-1].mean() * 100:.2f} %; "
         f"largest difference on a task {largest:.2g}"
     )
-    if not same:
-        console.print("these are other data than those that the run was tested on", soft_wrap=True)
+    if result.data is None:
+        console.print("the run does not record its data; they are taken to be these", soft_wrap=True)
 
 
 def _method(result: Result, given: str | None) -> str:
@@ -92,11 +101,13 @@ def _method(result: Result, given: str | None) -> str:
     return named
 
 
-def _check_model(result: Result) -> None:
-    """A network is built from its name alone; a result's own word imports nothing."""
-    named = result.config.get("model")
-    if named is not None and not re.fullmatch(r"[a-z0-9-]+", named):
-        raise ColdError(f"{result.run_id} names the network {named[:80]!r}, which is not built in; nothing is imported")
+def _model(result: Result, given: str | None) -> str | None:
+    """The network to build: a built-in one by its name, or what the user names. A result's own word imports nothing."""
+    named: str | None = result.config.get("model")
+    if given is None and named is not None and not re.fullmatch(r"[a-z0-9-]+", named):
+        words = f"{result.run_id} names the network {named[:80]!r}, which is not built in; nothing is imported"
+        raise ColdError(f"{words} unless you give it with --model")
+    return given or named
 
 
 def _dataset(result: Result, given: str | None) -> str:

@@ -11,7 +11,7 @@ from typing import Any, get_args
 from coldtheory.ground.checks import choice, whole
 from coldtheory.ground.errors import ColdError, unknown_name
 
-from ..catalogue import BENCHMARK_NAMES, BENCHMARKS, Pixels, even_split
+from ..catalogue import BENCHMARK_NAMES, BENCHMARKS, Pixels, Scenario, even_split, named_by_scenario, usual_scenario
 from . import synthetic
 from .augment import Transform
 from .benchmark import Benchmark
@@ -33,6 +33,7 @@ def load_benchmark(
     validation: float = 0.0,
     iid: bool = False,
     order: Order = "natural",
+    scenario: Scenario | None = None,
     heads: Heads = "task",
     augment: bool | None = None,
     pixels: Pixels | None = None,
@@ -40,30 +41,40 @@ def load_benchmark(
 ) -> Benchmark:
     """A benchmark, with all its images in memory as bytes.
 
-    `name`         pmnist, split-mnist, split-cifar10, split-cifar100, split-tinyimagenet, synthetic, or folder:PATH.
+    `name`         pmnist, rmnist, split-mnist, split-fashion, split-cifar10, split-cifar100, split-tinyimagenet,
+                   synthetic, or folder:PATH.
     `root`         the data root (see `cold.data.cache.data_root`).
-    `tasks`        any divisor of the number of classes for a split, any number for a permuted benchmark.
-    `seed`         of permutations, class order, limits and parts. The same tasks come out for every method.
+    `tasks`        any divisor of the number of classes for a split, any number for a permuted or rotated benchmark.
+    `seed`         of permutations, angles, class order, limits and parts. The same tasks come out for every method.
     `limit_train`, `limit_test`   images per task, spread evenly over its classes.
     `validation`   share of each task's (limited) training part that is held out, stratified and disjoint.
     `iid`          the near-IID counterpart: the same images and labels, dealt to the tasks at random.
     `order`        of classes in a split: natural, or shuffled by the seed.
-    `heads`        of a split: one per task, or one that all tasks share.
+    `scenario`     of a split: task (a head per task), class (one head for the classes of all tasks), or domain (one
+                   head, and label k is the k-th class of every task). None: task; domain where all tasks have all
+                   classes.
+    `heads`        another word for the scenario of a split: task; shared means domain.
     `augment`      False: no crop and flip; None: as is usual for the data.
     `pixels`       standard: mean 0, s.d. 1 by the data's statistics; unit: between 0 and 1. The paper does not say.
-                   None: unit for pmnist, where validation data prefer it, else standard.
+                   None: unit for pmnist and rmnist, where validation data (pmnist's) prefer it, else standard.
     `options`      synthetic: shape, classes, train_per_class, test_per_class, noise, permuted; folder: size.
 
     >>> benchmark = load_benchmark("synthetic", tasks=5)
     >>> len(benchmark.tasks), benchmark.head_widths, benchmark.input_shape
     (5, (2, 2, 2, 2, 2), (1, 16, 16))
+    >>> load_benchmark("synthetic", tasks=5, scenario="class").head_widths
+    (10,)
     """
     if not isinstance(name, str):
         raise unknown_name("benchmark", name, BENCHMARK_NAMES)
     seed = whole("seed", seed, least=0)
     tasks = None if tasks is None else whole("tasks", tasks)
     sizes = Sizes(limit_train, limit_test, validation)
-    permuted = False
+    choice("heads", heads, get_args(Heads))
+    if scenario is not None:
+        choice("scenario", scenario, get_args(Scenario))
+    chosen = _scenario(name, scenario, heads, options)
+    permuted = rotated = False
     if name == "synthetic":
         permuted = bool(options.pop("permuted", False))
         _check_options(name, options, synthetic.make, extra=("permuted",))
@@ -81,7 +92,8 @@ def load_benchmark(
         data = DATA_SETS[entry.data]
         transform = data.transform(augment)
         images = data.load(data_root(root))
-        permuted, default, pixels = entry.kind == "permuted", entry.tasks, pixels or entry.pixels
+        permuted, rotated = entry.kind != "split", entry.kind == "rotated"
+        default, pixels = entry.tasks, pixels or entry.pixels
     else:
         raise unknown_name("benchmark", name, BENCHMARK_NAMES)
     if pixels is not None:
@@ -92,10 +104,18 @@ def load_benchmark(
     if permuted:
         if order != "natural" or heads != "task":
             raise ColdError(f"{name} has one head and all classes in every task: order and heads do not apply")
-        return permuted_benchmark(name, images, transform, tasks=count, seed=seed, sizes=sizes, iid=iid)
+        return permuted_benchmark(
+            name, images, transform, tasks=count, seed=seed, sizes=sizes, iid=iid, rotated=rotated
+        )
     return split_benchmark(
-        name, images, transform, tasks=count, seed=seed, sizes=sizes, iid=iid, order=order, heads=heads
+        name, images, transform, tasks=count, seed=seed, sizes=sizes, iid=iid, order=order, scenario=chosen
     )
+
+
+def _scenario(name: str, scenario: Scenario | None, heads: Heads, options: Mapping[str, Any]) -> Scenario:
+    told = {**options, **({"heads": heads} if heads != "task" else {})}
+    named, way = named_by_scenario(name, scenario, told)
+    return "class" if named is not None else usual_scenario(name, way)
 
 
 def _measured(images: Images, augment: bool) -> Transform:

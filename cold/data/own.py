@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -14,8 +14,9 @@ from coldtheory.ground.checks import choice, demand_length, kind_of, shown
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.limits import demand_memory
 
+from ..catalogue import Scenario
 from .augment import Transform
-from .benchmark import Benchmark, Part, Scenario, Task
+from .benchmark import Benchmark, Part, Task
 from .images import DataWarning, fingerprint
 
 _LABEL_BYTES = 16  # per output of a head: the list of labels and its copy
@@ -34,13 +35,14 @@ def from_tensors(
     Images are uint8 (n, C, H, W), or (n, H, W) of one channel, scaled to [0, 1] unless `transform` says otherwise;
     floats of any shape (n, ...) are taken as they are. A torch data set yields (x, y) pairs, x a tensor, an array
     or a PIL image. Labels are whole numbers: with scenario "task" those that a task's training part has become the
-    outputs of its own head, in ascending order; with "domain" label k is output k of the one head.
+    outputs of its own head, in ascending order; with "domain" label k is output k of the one head, and so it is with
+    "class", where the labels that a task's training part has are the task's own classes.
 
     >>> x, y = torch.randn(8, 3), torch.arange(8) % 2
     >>> from_tensors([(x, y, x, y), (x, y + 2, x, y + 2)]).tasks[1].classes
     ('2', '3')
     """
-    choice("scenario", scenario, ("task", "domain"))
+    choice("scenario", scenario, get_args(Scenario))
     if not isinstance(tasks, Sequence) or isinstance(tasks, str):
         raise ColdError(f"tasks must be a list of tasks, got {shown(tasks)}")
     if len(tasks) == 0:
@@ -55,7 +57,7 @@ def from_tensors(
     shape, kind = given[0][0].shape[1:], given[0][0].dtype
     made, widths = [], []
     shared = int(max(max(int(y_train.max()), int(y_test.max())) for _, y_train, _, y_test in given)) + 1
-    if scenario == "domain":
+    if scenario != "task":
         demand_memory(_LABEL_BYTES * shared, f"a head for the labels 0..{shared - 1}", "number the classes from 0")
         _warn_of_absent(shared, [y_train for _, y_train, _, _ in given])
     for t, (x_train, y_train, x_test, y_test) in enumerate(given):
@@ -65,13 +67,15 @@ def from_tensors(
                 raise ColdError(
                     f"{title} has samples of shape {tuple(x.shape[1:])} ({x.dtype}), task 1 of {tuple(shape)} ({kind})"
                 )
-        labels = torch.unique(y_train) if scenario == "task" else torch.arange(shared)
-        unseen = y_test[~torch.isin(y_test, labels)]
+        own = torch.unique(y_train)
+        labels = own if scenario == "task" else torch.arange(shared)
+        unseen = y_test[~torch.isin(y_test, labels if scenario == "domain" else own)]
         if len(unseen):
             raise ColdError(f"{title}: test label {int(unseen[0])} is out of range: the training part does not have it")
         parts = [_part(x, torch.searchsorted(labels, y)) for x, y in ((x_train, y_train), (x_test, y_test))]
         head = t if scenario == "task" else 0
-        made.append(Task(title, head, parts[0], parts[1], None, tuple(str(int(label)) for label in labels)))
+        outputs = tuple(own.tolist()) if scenario == "class" else None
+        made.append(Task(title, head, parts[0], parts[1], None, tuple(str(int(label)) for label in labels), outputs))
         widths.append(len(labels))
     head_widths = tuple(widths) if scenario == "task" else (shared,)
     return Benchmark(

@@ -1,6 +1,7 @@
 """From one labelled image set to a sequence of tasks.
 
 `by_class`    Split-X: task t has classes t*w .. t*w + w-1 of the class order, and its own head of width w.
+              Class-incremental: the same tasks, one head for all classes, labels counted through all tasks.
 `near_iid`    the LOW regime of Split-X. Every image keeps the label that it has in `by_class`; only the task it
               belongs to is drawn anew: each task is a random, disjoint, equal part of the data, stratified
               by class. So LOW and HIGH have the same images, the same labels, the same number of tasks and the
@@ -8,10 +9,11 @@
               of MNIST, each near-IID task asks whether a digit is even or odd.)
 `permuted`    P-X: all tasks have all images and labels, and one head; task t permutes the pixels. Every task
               is permuted, the first one too. Near-IID: one permutation for all, and disjoint parts of the data.
+`rotated`     R-X: the same with a rotation by an angle of the task's own, uniform between 0 and 180 degrees.
 
 With one head per task, the loss of task t does not depend on the other heads, so that even equal data give losses
-that differ as functions of all weights. `heads="shared"` gives one head to all tasks (labels as before), where a
-near-IID split has small task variation in the sense of the theory too.
+that differ as functions of all weights. The domain-incremental form (`heads="shared"`) gives one head to all tasks
+(labels as before), where a near-IID split has small task variation in the sense of the theory too.
 
 Everything is drawn from streams keyed by (seed, name of the benchmark, part, task) alone.
 """
@@ -30,6 +32,7 @@ from coldtheory.ground.checks import choice, number, whole
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.limits import demand_memory
 
+from ..catalogue import Scenario
 from ..streams import stream
 from .augment import Transform
 from .benchmark import Benchmark, Part, Task
@@ -49,11 +52,15 @@ class Sizes:
 
     def __post_init__(self) -> None:
         for name in ("limit_train", "limit_test"):
-            limit = getattr(self, name)
-            if limit is not None and whole(name, limit) < 1:
-                raise ColdError(f"{name} must be at least 1 image per task, got {limit}")
-        if not 0.0 <= number("validation", self.validation) < 1.0:
-            raise ColdError(f"validation is a share of the training part, from 0 to below 1, got {self.validation}")
+            if (given := getattr(self, name)) is not None:
+                limit = whole(name, given)
+                if limit < 1:
+                    raise ColdError(f"{name} must be at least 1 image per task, got {limit}")
+                object.__setattr__(self, name, limit)
+        share = number("validation", self.validation)
+        if not 0.0 <= share < 1.0:
+            raise ColdError(f"validation is a share of the training part, from 0 to below 1, got {share}")
+        object.__setattr__(self, "validation", share)
 
 
 def split_benchmark(
@@ -66,16 +73,15 @@ def split_benchmark(
     sizes: Sizes,
     iid: bool = False,
     order: Order = "natural",
-    heads: Heads = "task",
+    scenario: Scenario = "task",
 ) -> Benchmark:
     """Split-X, or its near-IID counterpart; see the head of this file."""
     choice("class order", order, ("natural", "shuffled"))
-    choice("heads", heads, ("task", "shared"))
     count = len(images.classes)
     width = check_divisor(tasks, count, name)
     ordered = np.arange(count) if order == "natural" else stream(seed, name, "classes").permutation(count)
     position = np.argsort(ordered)  # of each class in the order
-    label = position % width
+    label = position if scenario == "class" else position % width
     names = [images.classes[c] for c in ordered]
     if iid:
         train = _deal(images.train_y, tasks, seed, name, "train")
@@ -88,18 +94,28 @@ def split_benchmark(
     made = []
     for t in range(tasks):
         parts = _parts(images, train[t], test[t], label, sizes, (seed, name, t))
-        head = t if heads == "task" else 0
-        made.append(Task(f"task {t + 1}", head, *parts, classes=named[t]))
-    widths = (width,) * (tasks if heads == "task" else 1)
-    scenario: Literal["task", "domain"] = "task" if heads == "task" else "domain"
+        if scenario == "class":
+            own = None if iid else tuple(range(t * width, (t + 1) * width))
+            made.append(Task(f"task {t + 1}", 0, *parts, classes=tuple(names), outputs=own))
+        else:
+            made.append(Task(f"task {t + 1}", t if scenario == "task" else 0, *parts, classes=named[t]))
+    widths = (count,) if scenario == "class" else (width,) * (tasks if scenario == "task" else 1)
     shape = tuple(images.train_x.shape[1:])
     return Benchmark(name, tuple(made), widths, shape, scenario, transform, images.source, images.fingerprint)
 
 
 def permuted_benchmark(
-    name: str, images: Images, transform: Transform, *, tasks: int, seed: int, sizes: Sizes, iid: bool = False
+    name: str,
+    images: Images,
+    transform: Transform,
+    *,
+    tasks: int,
+    seed: int,
+    sizes: Sizes,
+    iid: bool = False,
+    rotated: bool = False,
 ) -> Benchmark:
-    """Permuted-X, or its near-IID counterpart; see the head of this file."""
+    """Permuted-X or Rotated-X, or its near-IID counterpart; see the head of this file."""
     if tasks < 1:
         raise ColdError(f"a benchmark needs at least 1 task, got {tasks}")
     label, shape = np.arange(len(images.classes)), tuple(images.train_x.shape[1:])
@@ -115,15 +131,20 @@ def permuted_benchmark(
         parts = [_parts(images, *rows, label, sizes, (seed, name, 0))] * tasks
     made = []
     for t in range(tasks):
-        permutation = pixel_permutation(name, seed, 0 if iid else t, pixels)
+        which = 0 if iid else t
+        move = (
+            {"rotation": rotation(task_angle(name, seed, which), *shape[-2:])}
+            if rotated
+            else {"permutation": pixel_permutation(name, seed, which, pixels)}
+        )
         train_part, test_part, held_out = parts[t]
         made.append(
             Task(
                 f"task {t + 1}",
                 head=0,
-                train=replace(train_part, permutation=permutation),
-                test=replace(test_part, permutation=permutation),
-                validation=None if held_out is None else replace(held_out, permutation=permutation),
+                train=replace(train_part, **move),
+                test=replace(test_part, **move),
+                validation=None if held_out is None else replace(held_out, **move),
                 classes=images.classes,
             )
         )
@@ -134,6 +155,30 @@ def permuted_benchmark(
 def pixel_permutation(name: str, seed: int, task: int, pixels: int) -> Tensor:
     """The permutation of a task, by (seed, task) alone: the number of tasks or images does not enter."""
     return torch.from_numpy(stream(seed, name, "permutation", task).permutation(pixels))
+
+
+def task_angle(name: str, seed: int, task: int) -> float:
+    """The angle of a task in degrees, by (seed, task) alone."""
+    return float(180 * stream(seed, name, "angle", task).random())
+
+
+def rotation(angle: float, height: int, width: int) -> Tensor:
+    """An anticlockwise rotation about the middle of an image as `Part.rotation`: each pixel is a mean of the four that
+    lie around the place it comes from, by their distances; what comes from outside is blank."""
+    turn, rows, columns = np.deg2rad(angle), *np.mgrid[:height, :width].astype(np.float64)
+    down, right = rows - (height - 1) / 2, columns - (width - 1) / 2
+    row = np.cos(turn) * down + np.sin(turn) * right + (height - 1) / 2
+    column = np.cos(turn) * right - np.sin(turn) * down + (width - 1) / 2
+    above, left = np.floor(row).astype(np.int64), np.floor(column).astype(np.int64)
+    index, weight = [], []
+    for r, c in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        inside = (above + r >= 0) & (above + r < height) & (left + c >= 0) & (left + c < width)
+        index.append(np.where(inside, (above + r) * width + left + c, height * width).ravel())
+        near = (1 - np.abs(row - above - r)) * (1 - np.abs(column - left - c))
+        weight.append(np.round(256 * near).astype(np.int64).ravel())
+    weights = np.stack(weight)
+    weights[weights.argmax(0), np.arange(height * width)] += 256 - weights.sum(0)  # what rounding has left over
+    return torch.from_numpy(np.stack([np.stack(index), weights]))
 
 
 def check_divisor(tasks: int, classes: int, name: str) -> int:

@@ -58,7 +58,8 @@ def fill(
     A finished run with another fingerprint of its data than the data at hand is not reused: below `out` that is a
     failure which says so, below another root the cell runs anew.
 
-    retry_failed : also cells that failed before; they go on from their checkpoint, if there is one
+    retry_failed : also cells that failed before; they go on from their checkpoint. Where they cannot, as it is damaged
+                   or was made from other data, they start over, and a line on stderr says so
     weights      : whether model.safetensors stays beside each result
     """
     engine, out = engine or Engine(), out.absolute()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import tempfile
 import threading
 import traceback
@@ -75,7 +76,7 @@ def reused(
 def _train(cell: GridCell) -> None:
     import torch  # noqa: PLC0415  (only where a run takes place)
 
-    from ..checkpoint import load_latest, remove_checkpoints  # noqa: PLC0415
+    from ..checkpoint import Unusable, remove_checkpoints  # noqa: PLC0415
     from ..trainer import Trainer  # noqa: PLC0415
 
     config = cell.config
@@ -87,12 +88,14 @@ def _train(cell: GridCell) -> None:
         trainer = Trainer(config, data_root=cell.data_root, out=cell.out)
         if trainer.folder != cell.folder:
             raise ColdError(f"the settings name the run {trainer.config.run_id}, not {cell.run_id}; set tasks")
-        if (cell.folder / ERROR).exists():  # what it failed on may be the checkpoint itself
-            try:
-                load_latest(cell.folder)
-            except ColdError:
-                remove_checkpoints(cell.folder)
-        trainer.run(resume=True)
+        try:
+            trainer.run(resume=True)
+        except Unusable as error:
+            if not (cell.folder / ERROR).exists():  # nobody has seen that it failed, and asked for another try
+                raise ColdError(f"{error.why}; start over with --retry-failed") from error
+            print(f"note: {error.why}; {cell.run_id} starts over", file=sys.stderr)
+            remove_checkpoints(cell.folder)
+            Trainer(config, data_root=cell.data_root, out=cell.out).run()
     if not cell.weights:
         (cell.folder / MODEL).unlink(missing_ok=True)
 

@@ -14,8 +14,11 @@ from .replay import Replay
 class AGEM(Replay, entry=METHODS["agem"]):
     """g = grad CE(B), r = grad CE(M). If g.r < 0 step along g - (g.r / r.r) r, else along g.
 
-    M is drawn from all past tasks together in the paper: `--replay mixed --memory-batch 256`.
+    M is drawn from all past tasks together in the paper: `--replay mixed --memory-batch 256`. The present task takes no
+    part in it, also where its samples are in the memory already (fill=stream).
     """
+
+    replays_present = False
 
     _draw: Draw | None = None
 

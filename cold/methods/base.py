@@ -21,7 +21,7 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -34,10 +34,10 @@ from torch import Tensor, nn
 from coldtheory.ground.errors import ColdError, unknown_name
 
 from ..ahead import Ahead
-from ..catalogue.methods import MethodEntry, NoOptions, Published, check_choice, check_options
+from ..catalogue.methods import TASK_FREE, MethodEntry, NoOptions, Published, check_choice, check_options
 from ..config import RunConfig
 from ..data import Benchmark, Part
-from ..losses import Runs, merged, per_sample_losses
+from ..losses import Runs, in_passes, merged, per_sample_losses
 from ..memory import Draw, Memory
 from ..streams import Streams
 
@@ -125,7 +125,9 @@ class Method:
     cost: ClassVar[str] = MethodEntry.cost
     storage: ClassVar[str] = MethodEntry.storage
     published: ClassVar[Published] = {}
+    published_by: ClassVar[str] = MethodEntry.published_by
     uses_memory: ClassVar[bool] = MethodEntry.uses_memory
+    has_queues: ClassVar[bool] = MethodEntry.has_queues
     Options: ClassVar[type[Any]] = NoOptions
     over_processes: ClassVar[bool] = False  #: see `cold.distributed`; not inherited
     period: int = 1  #: after how many steps as many draws are made again, see `cold.ahead`
@@ -135,13 +137,15 @@ class Method:
         super().__init_subclass__(**more)
         if entry is not None:
             cls.name, cls.title, cls.paper, cls.settings = entry.name, entry.title, entry.paper, entry.settings
-            cls.cost, cls.storage, cls.published = entry.cost, entry.storage, entry.published
-            cls.uses_memory, cls.Options = entry.uses_memory, entry.options
+            cls.cost, cls.storage = entry.cost, entry.storage
+            cls.published, cls.published_by = entry.published, entry.published_by
+            cls.uses_memory, cls.has_queues, cls.Options = entry.uses_memory, entry.has_queues, entry.options
 
     @classmethod
     def as_entry(cls) -> MethodEntry:
         """What the class declares, as the catalogue would hold it."""
-        names = ("name", "title", "paper", "settings", "cost", "storage", "published", "uses_memory")
+        names = ("name", "title", "paper", "settings", "cost", "storage", "published", "published_by", "uses_memory",
+                 "has_queues")  # fmt: skip
         return MethodEntry(**{name: getattr(cls, name) for name in names}, options=cls.Options)
 
     def __init__(self, context: Context) -> None:
@@ -188,6 +192,10 @@ class Method:
         """The virtual queues, (T,), if the method has some."""
         return None
 
+    def past_weights(self) -> Tensor | None:
+        """The weights of the past tasks in the objective, (past,), if the method has some."""
+        return None
+
     def arrays(self) -> dict[str, Tensor]:
         """Further arrays for the results."""
         return {}
@@ -205,16 +213,28 @@ class Method:
         x = self.context.training_inputs(raw)
         return per_sample_losses(self.context.forward(self.model, x, merged(runs)), y)
 
+    def passes(self, x: Tensor, runs: Runs, sizes: Sequence[int]) -> list[Tensor]:
+        """Logits of a batch and what was drawn to go with it (`sizes` counts the rows of each), piece by piece.
+
+        One pass for all, in which BatchNorm takes its statistics over all of them together; or one for each, as
+        `--forward` says. Several methods' authors differ in this, and with BatchNorm it moves results.
+        """
+        if self.config.forward == "joint" or len(sizes) == 1:
+            return self.context.forward(self.model, x, merged(runs))
+        parts = in_passes(x, runs, sizes)
+        return [logits for part, own in parts for logits in self.context.forward(self.model, part, own)]
+
     def batch_losses(self, batch: Batch) -> Tensor:
         return self.losses(batch.raw, batch.y, [(batch.head, len(batch.raw))])
 
     def losses_with_memory(self, batch: Batch, memory: Memory, draw: Draw) -> Tensor:
-        """Losses of the batch, then of the drawn memory samples through their own heads: one forward."""
+        """Losses of the batch, then of the drawn memory samples through their own heads; see `passes`."""
         assert memory.raw is not None
         heads = self.context.heads
         runs = [(batch.head, len(batch.raw)), *((heads[k], n) for k, n in zip(draw.tasks, draw.counts, strict=True))]
-        raw = torch.cat([batch.raw, memory.raw.index_select(0, draw.slots)])
-        return self.losses(raw, torch.cat([batch.y, memory.y[draw.slots]]), runs)
+        x = self.context.training_inputs(torch.cat([batch.raw, memory.raw.index_select(0, draw.slots)]))
+        logits = self.passes(x, runs, [len(batch.raw), len(draw)])
+        return per_sample_losses(logits, torch.cat([batch.y, memory.y[draw.slots]]))
 
     def draw(
         self, memory: Memory, past: int, count: int | None = None, *, at_most: bool = False, shuffled: bool = False
@@ -233,6 +253,25 @@ class Method:
             per_task = self.config.replay == "per-task"
             self._ahead[memory] = Ahead(memory, self.context.streams, per_task=per_task, period=self.period)
         return self._ahead[memory]
+
+
+def check_scenario(method: type[Method], config: RunConfig, scenario: str) -> None:
+    """Raises if the method's rule does not fit the stream that the settings ask for."""
+    wanted = scenario if config.windows is None else TASK_FREE
+    if wanted not in method.settings:
+        raise ColdError(f"{config.method} does not learn {wanted} streams, only {', '.join(method.settings)}")
+    if config.windows is None:
+        return
+    if (
+        "fill" in {option.name for option in dataclasses.fields(method.Options)}
+        and config.options.get("fill") != "stream"
+    ):
+        raise ColdError(
+            f"{config.method} would have to know where tasks end; with --windows give --option fill=stream "
+            "--memory-policy reservoir --replay mixed"
+        )
+    if config.windows == 1 and method.has_queues:
+        raise ColdError(f"{config.method} keeps one queue per window that has passed; take --windows 2 or more")
 
 
 def find_method(name: str) -> type[Method]:

@@ -65,8 +65,8 @@ class CBA(DERpp, entry=METHODS["cba"]):
     Inner, every step: the replay loss of `base` with adapted logits, omega's part a constant.
         er     CE(a(B)) + CE(a(M))
         der++  CE(a(B)) + alpha MSE(a(x'), stored a) + beta CE(a(x''), y'')
-    Outer, before every fifth step from the second task on: one virtual SGD step of the heads on the inner loss, as a
-    function of omega; then Adam on omega for CE of the un-adapted logits on a fresh memory batch
+    Outer, from the second task on, before every fifth step of an epoch: one virtual SGD step of the heads on the inner
+    loss, as a function of omega; then Adam on omega for CE of the un-adapted logits on a fresh memory batch
     (der++: + MSE to the stored un-adapted logits on another).
     """
 
@@ -76,18 +76,18 @@ class CBA(DERpp, entry=METHODS["cba"]):
         self.distils = self.options.base == "der++"
         self.adaptors = Adaptors(context.benchmark.head_widths, context.streams.cpu("adaptor")).to(context.device)
         self.outer = torch.optim.Adam(self.adaptors.parameters(), lr=self.options.adaptor_lr)
-        self.steps = 0  # since the second task began
+        self.steps = 0  # of the present epoch, from the second task on
         self.period = self.options.every
 
     def loss(self, batch: Batch) -> Tensor:
         draws = self.draws(batch)
         joint = self.joint_batch(batch, *draws)
-        x, runs = self.context.training_inputs(joint.raw), merged(joint.runs)
+        x = self.context.training_inputs(joint.raw)
         if draws and batch.task:
             if self.steps % self.options.every == 0:
                 self._learn_adaptor(batch, x, joint, draws)
             self.steps += 1
-        logits = self.context.forward(self.model, x, runs)
+        logits = self.passes(x, joint.runs, joint.sizes)
         with torch.no_grad():
             bias = self.adaptors(logits)
         self._batch_logits = joined(logits)[: len(batch.raw)].detach()
@@ -106,17 +106,24 @@ class CBA(DERpp, entry=METHODS["cba"]):
         return loss + cross_entropy(*replayed[0])
 
     def _learn_adaptor(self, batch: Batch, x: Tensor, joint: JointBatch, draws: list[Draw]) -> None:
-        logits = heads_only(self.model, {}, x, joint.runs)
+        logits = self._heads_only({}, x, joint)
         adapted = [h + shift for h, shift in zip(logits, self.adaptors(logits), strict=True)]
         moved = virtual_step(self.model, self.inner_loss(adapted, joint, draws), self.config.lr)
         fresh = [draw for draw in (self.sample(batch) for _ in range(1 + self.distils)) if draw is not None]
         again = self.joint_batch(None, *fresh)
         x = self.context.training_inputs(again.raw)
-        later = apart(heads_only(self.model, moved, x, again.runs), again)
+        later = apart(self._heads_only(moved, x, again), again)
         loss = cross_entropy(*later[0])
         if self.distils:
             loss = loss + self.distance(fresh[1], later[1][0], "plain logits")
         self.adaptors.learn(loss, self.outer)
+
+    def _heads_only(self, moved: Weights, x: Tensor, joint: JointBatch) -> list[Tensor]:
+        sizes = [len(x)] if self.config.forward == "joint" else joint.sizes
+        return heads_only(self.model, moved, torch.split(x, sizes), joint.runs)
+
+    def end_epoch(self, task: int, epoch: int) -> None:
+        self.steps = 0
 
     def kept(self, slots: Tensor, rows: Tensor | None) -> None:
         if self.distils:
@@ -146,16 +153,17 @@ def check_heads(model: nn.Module) -> None:
         raise ColdError("cba needs heads of its own to adapt: give a module of features, without a last layer")
 
 
-def heads_only(model: nn.Module, moved: Weights, x: Tensor, runs: Runs) -> list[Tensor]:
-    """Logits, run by run, with a graph for the heads alone; `moved` stands in for some of their weights."""
-    parts: Any = model
+def heads_only(model: nn.Module, moved: Weights, parts: Sequence[Tensor], runs: Runs) -> list[Tensor]:
+    """Logits, run by run, with a graph for the heads alone; `moved` stands in for some of their weights. Each of the
+    parts goes through the network below the heads by itself."""
+    layers: Any = model
     pieces = merged(runs)
     with torch.no_grad(), frozen_statistics(model):
-        features = parts.backbone(x)
+        features = torch.cat([layers.backbone(part) for part in parts])
     logits = []
-    for (head, _), part in zip(pieces, features.split([count for _, count in pieces]), strict=True):
-        own = {name: moved.get(f"{head}.{name}", p) for name, p in parts.heads[head].named_parameters()}
-        logits.append(functional_call(parts.heads[head], own, (part,)))
+    for (head, _), part in zip(pieces, torch.split(features, [count for _, count in pieces]), strict=True):
+        own = {name: moved.get(f"{head}.{name}", p) for name, p in layers.heads[head].named_parameters()}
+        logits.append(functional_call(layers.heads[head], own, (part,)))
     return logits
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from coldtheory.ground.errors import ColdError
 
 from ..catalogue import REPLAY
 from ..data import Part
-from ..losses import Runs, joined, merged, per_sample_losses
+from ..losses import Runs, joined, per_sample_losses
 from ..memory import Draw
 from .base import Batch, Context, Method
 
@@ -31,6 +31,8 @@ class JointBatch:
 class Replay(Method, entry=REPLAY):
     """Memory, draws and keeping. Without a name of its own: a ground for methods, not a method."""
 
+    replays_present: ClassVar[bool] = True  #: whether samples of the present task are drawn, where the memory has some
+
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.memory = context.new_memory()
@@ -44,11 +46,14 @@ class Replay(Method, entry=REPLAY):
     # ---------------------------------------------------------------------------------------------- drawing
 
     def sample(self, batch: Batch, *, shuffled: bool = False) -> Draw | None:
-        """A replay batch, or None while there is nothing to replay."""
-        if not self.streaming:
-            return self.draw(self.memory, batch.task, shuffled=shuffled) if batch.task else None
-        past = batch.task + 1
-        return self.draw(self.memory, past, at_most=True, shuffled=shuffled) if self.memory.seen else None
+        """A replay batch, or None while there is nothing to replay.
+
+        Of all past tasks together it is smaller as long as the memory holds fewer samples of them.
+        """
+        past = batch.task + (1 if self.streaming and self.replays_present else 0)
+        if not past or not self.memory.seen or (past == batch.task and not self.memory.ledger.room(past)):
+            return None
+        return self.draw(self.memory, past, at_most=self.config.replay == "mixed", shuffled=shuffled)
 
     def joint_batch(self, batch: Batch | None, *draws: Draw) -> JointBatch:
         """The batch (if any) and the drawn samples, in this order, each through its own task's head."""
@@ -67,9 +72,9 @@ class Replay(Method, entry=REPLAY):
     company = joint_batch  #: its name in earlier versions, for methods of the user's own
 
     def logits(self, joint: JointBatch) -> list[tuple[Tensor, Tensor]]:
-        """(logits, labels) of the batch and of each draw, from one forward; -inf where a head has no such class."""
+        """(logits, labels) of the batch and of each draw, see `passes`; -inf where a head has no such class."""
         x = self.context.training_inputs(joint.raw)
-        return apart(self.context.forward(self.model, x, merged(joint.runs)), joint)
+        return apart(self.passes(x, joint.runs, joint.sizes), joint)
 
     def memory_loss(self, draw: Draw) -> Tensor:
         """The mean cross-entropy of drawn samples alone."""

@@ -11,12 +11,12 @@ merge     results of several machines in one folder
 from .find import FoundRuns, default_roots, evidence, find_run, find_runs, read_result
 from .identity import (
     UNRECORDED,
+    OtherData,
     by_run_id,
     check_same_run,
     comparable,
     difference,
     identified,
-    other_data,
     same_data,
     same_run,
     stored_config,
@@ -24,7 +24,7 @@ from .identity import (
 from .loose import Busy, make_result, only_writer, write_result
 from .merge import Merged, merge
 from .packed import Packed, pack, unpack
-from .schema import ARRAYS, FORMAT, MODEL, RESULT, ROWS, ROWS_FORMAT, Result
+from .schema import ARRAYS, FORMAT, MODEL, RESULT, ROWS, ROWS_FORMAT, VIEWS, Result
 
 __all__ = [
     "ARRAYS",
@@ -34,9 +34,11 @@ __all__ = [
     "ROWS",
     "ROWS_FORMAT",
     "UNRECORDED",
+    "VIEWS",
     "Busy",
     "FoundRuns",
     "Merged",
+    "OtherData",
     "Packed",
     "Result",
     "by_run_id",
@@ -51,7 +53,6 @@ __all__ = [
     "make_result",
     "merge",
     "only_writer",
-    "other_data",
     "pack",
     "read_result",
     "same_data",

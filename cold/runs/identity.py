@@ -3,7 +3,8 @@
 Two runs are the same if their settings and their data are.
 
 Settings: those at their default do not count, so that a version with more settings keeps the names of old runs; nor
-do those that say where a run computes and not what (`cold.config.PLACE`). A folder of images counts by its name.
+do those that say where a run computes and not what (`cold.config.PLACE`). A folder of images counts by its name, and so
+does a file of weights that a network starts from.
 
 Data: a fingerprint of the data (`cold.data.images.fingerprint`) stands beside the settings, never a path, and is
 compared where both sides have one. Where one of them has none, the data are unrecorded: the runs count as the same,
@@ -43,7 +44,7 @@ def identified(config: RunConfig, tasks: int | None = None) -> RunConfig:
     count = config.tasks if tasks is None else tasks
     if count is None:
         count = _tasks(config)
-    return replace(config, dataset=_by_name(config.dataset), tasks=count)
+    return replace(config, dataset=_by_name(config.dataset), model=_model_by_name(config.model), tasks=count)
 
 
 def by_run_id(configs: Iterable[RunConfig]) -> dict[str, RunConfig]:
@@ -54,7 +55,7 @@ def by_run_id(configs: Iterable[RunConfig]) -> dict[str, RunConfig]:
 def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
     """Settings without what names the place only, as JSON gives them back; absent ones have their default."""
     full = {**_defaults(), **config}
-    full["dataset"] = _by_name(str(full["dataset"]))
+    full["dataset"], full["model"] = _by_name(str(full["dataset"])), _model_by_name(full["model"])
     plain: dict[str, Any] = json.loads(json.dumps({name: full[name] for name in full if name not in PLACE}))
     return plain
 
@@ -84,28 +85,44 @@ def check_same_run(result: Result, config: RunConfig, data: str | None = None) -
         return result
     if same_data(result.data, data):
         raise ColdError(f"{where} holds a run with other settings than its name says; run it again")
-    raise other_data(str(where), result.data, data)
+    raise OtherData(str(where), result.data, data, "or keep both with another --out")
 
 
-def other_data(what: str, stored: str | None, here: str | None) -> ColdError:
-    """The error for what was made from other data than those at hand."""
-    return ColdError(
-        f"{what} was made from other data (fingerprint {stored}, the data here have {here}); name the data it was made "
-        "from with --data-root or folder:PATH, start over with --fresh, or keep both with another --out"
-    )
+class OtherData(ColdError):
+    """Something was made from other data than those at hand; `why` is the message without the `remedy`.
+
+    otherwise : what helps besides the right data, which depends on the command
+    """
+
+    def __init__(
+        self,
+        what: str,
+        stored: str | None,
+        here: str | None,
+        otherwise: str = "start over with --fresh, or keep both with another --out",
+    ) -> None:
+        self.why = f"{what} was made from other data (fingerprint {stored}, the data here have {here})"
+        words = ["name the data it was made from with --data-root or folder:PATH", *([otherwise] if otherwise else [])]
+        self.remedy = ", ".join(words)
+        super().__init__(f"{self.why}; {self.remedy}")
 
 
 def difference(left: Result, right: Result) -> str | None:
     """The first part in which two results of one run differ, timing and provenance aside; None if in none.
 
-    Data that one side did not record, and arrays that one side dropped when it was packed, are no difference.
+    Data that one side did not record, a measure that one side's version did not know, and arrays that one side dropped
+    when it was packed are no difference.
     """
     if not same_data(left.data, right.data):
         return "data"
-    for name in ("config", "metrics", "per_task", "diagnostics"):
+    for name in ("config", "metrics", "views", "per_task", "diagnostics"):
         here, there = getattr(left, name), getattr(right, name)
         if name == "config":
             here, there = comparable(here), comparable(there)
+        elif name == "metrics":
+            here, there = (
+                {key: one[key] for key in one if key in other} for one, other in ((here, there), (there, here))
+            )
         if json.dumps(here, sort_keys=True) != json.dumps(there, sort_keys=True):
             keys = (key for key in here if json.dumps(here[key]) != json.dumps(there.get(key)))
             return f"{name} ({next(keys, 'more entries')})"
@@ -135,6 +152,12 @@ def _by_name(dataset: str) -> str:
     if not dataset.startswith(_FOLDER):
         return dataset
     return _FOLDER + Path(dataset.removeprefix(_FOLDER)).expanduser().name
+
+
+def _model_by_name(model: str | None) -> str | None:
+    """A model without the path to its weights."""
+    name, at, path = (model or "").partition("@")
+    return f"{name}@{Path(path).name}" if at else model
 
 
 def _tasks(config: RunConfig) -> int:

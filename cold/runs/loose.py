@@ -23,7 +23,7 @@ from coldtheory.ground.provenance import provenance
 from coldtheory.ground.reading import Npz, read_bytes
 
 from ..metrics import after_each_task, metrics
-from .schema import ARRAYS, RESULT, Arrays, Result, check_array, read_record, safe_name
+from .schema import ARRAYS, RESULT, VIEWS, Arrays, Result, check_array, read_record, safe_name
 
 _AGAIN = "run it again"
 
@@ -135,11 +135,20 @@ def make_result(
     """Measures from the arrays. `packages` are versions beyond those that every file carries; `data` is the data's
     fingerprint."""
     accuracy = arrays["accuracy"]
+    measures = asdict(metrics(accuracy, arrays["start"]))
+    views = {
+        view: asdict(metrics(arrays[f"accuracy_{view}"], arrays[f"start_{view}"]))
+        for view in VIEWS
+        if f"accuracy_{view}" in arrays
+    }
+    if views:
+        measures |= {"class_il": measures["acc"], "task_il": views["task"]["acc"]}
     origin = provenance()
     return Result(
         run_id=run_id,
         config=config,
-        metrics=asdict(metrics(accuracy, arrays["start"])),
+        metrics=measures,
+        views=views,
         per_task=after_each_task(accuracy),
         diagnostics=diagnostics,
         timing=timing,

@@ -31,8 +31,12 @@ kept weights stay there as `model.safetensors`.
                  the version that wrote the file did not have it, counts as not set, that is, it has its default.
                  A folder of images is named by its last part ("folder:NAME"), never by its path
     data         fingerprint of the data the run was trained and tested on; null or absent: unrecorded
-    metrics      acc and learning_acc in per cent; forgetting (as the paper prints it, the maximum over all l < T),
-                 forgetting_after (l >= j only), bwt and fwt as fractions; null where a single task leaves it undefined
+    metrics      acc, learning_acc and anytime_acc in per cent; forgetting (as the paper prints it, the maximum over all
+                 l < T), forgetting_after (l >= j only), bwt and fwt as fractions; null where a single task leaves it
+                 undefined. Of a class-incremental run also class_il (that is acc) and task_il, in per cent. A measure
+                 that is absent was not known to the version that wrote the file
+    views        of a class-incremental run, all of these measures again among fewer answers: "seen", the classes of the
+                 tasks until then, and "task", those of the sample's own task; else empty or absent
     per_task     acc (per cent) and forgetting (a fraction) after each task over the tasks seen until then, (T,) each;
                  forgetting starts with null
     diagnostics  with --diagnostics: what the theory speaks about, see `cold.diagnostics`; else empty. Names that
@@ -46,6 +50,8 @@ kept weights stay there as `model.safetensors`.
 
     accuracy        (T, T) in [0, 1]: of task j (column) after task t (row); NaN where it was not evaluated
     start           (T,) accuracies before any training
+    accuracy_seen, accuracy_task, start_seen, start_task
+                    of a class-incremental run: the same among the answers of each of its views
     queues          (T+1, T) Q_k before the first task (row 0) and at the end of task t (row t); of methods that have
                     queues
     queue_steps     (n, T) the queues at the steps queue_steps_at (n,), about a thousand of them. Nothing in the
@@ -80,7 +86,20 @@ from ..config import RunConfig
 FORMAT, ROWS_FORMAT = "cold-run/1", "cold-rows/1"
 RESULT, ARRAYS, MODEL, ROWS = "result.json", "arrays.npz", "model.safetensors", "rows.jsonl"
 _NAME = re.compile(r"(?!\.)[\w.+=,-]{1,200}")
-_DIMENSIONS = {"accuracy": 2, "start": 1, "queues": 2, "queue_steps": 2, "queue_steps_at": 1, "compared_with": 2}
+#: Of a class-incremental run: the answers that are allowed beside "all classes".
+VIEWS = ("seen", "task")
+_DIMENSIONS = {
+    "accuracy": 2,
+    "accuracy_seen": 2,
+    "accuracy_task": 2,
+    "start": 1,
+    "start_seen": 1,
+    "start_task": 1,
+    "queues": 2,
+    "queue_steps": 2,
+    "queue_steps_at": 1,
+    "compared_with": 2,
+}
 
 Arrays = Mapping[str, NDArray[Any]]
 #: What the values of a part may be, where the structures below leave it open.
@@ -97,6 +116,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     run_id: str
     config: dict[str, Any]
     metrics: dict[str, float | None]
+    views: dict[str, dict[str, float | None]] = {}
     per_task: dict[str, list[float | None]] = {}
     diagnostics: dict[str, Any] = {}
     timing: dict[str, Any] = {}
@@ -151,7 +171,7 @@ class Result(Record, frozen=True, kw_only=True, eq=False):
     def as_json(self) -> dict[str, Any]:
         """The record as result.json has it; marks that are not set are left out."""
         names = ("run_id", "config", "data", "metrics", "per_task", "diagnostics", "timing", "provenance")
-        marks = {name: True for name in ("synthetic", "made_up") if getattr(self, name)}
+        marks = {name: getattr(self, name) for name in ("views", "synthetic", "made_up") if getattr(self, name)}
         return {"format": FORMAT, **{name: getattr(self, name) for name in names}, **marks}
 
 
@@ -192,7 +212,7 @@ def check_array(name: str, array: object, where: Path | str) -> NDArray[Any]:
     """An array as it was stored; one that has the wrong kind or shape for its name is a `ColdError`."""
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
         raise ColdError(f"{where} is damaged: the array {name} has no numbers; run it again")
-    square = name != "accuracy" or array.shape[:1] == array.shape[1:]
+    square = not name.startswith("accuracy") or array.shape[:1] == array.shape[1:]
     if array.ndim != _DIMENSIONS.get(name, array.ndim) or not square:
         raise ColdError(f"{where} is damaged: the array {name} has the shape {array.shape}; run it again")
     return array

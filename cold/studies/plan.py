@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ..catalogue import benchmark
+from ..catalogue import benchmark, usual_scenario
 from ..config import RunConfig
 from ..grid import failures
 from ..runs import by_run_id, find_runs, identified
@@ -146,8 +146,10 @@ def measure(config: RunConfig) -> Speed:
 
     form, classes = shape(config)
     tasks, _, _ = sizes(config)
-    domain, count = benchmark(config.dataset).scenario == "domain", _STEPS * config.batch_size
-    width = max(2, classes if domain else classes // tasks)
+    scenario: Any = config.scenario or usual_scenario(config.dataset, config.data_options)
+    domain, count = scenario == "domain", _STEPS * config.batch_size
+    whole = domain and benchmark(config.dataset).scenario == "domain"  # else a split with one narrow head
+    width = max(2, classes if whole else classes // tasks)
     drawn = max(1, memory_samples(config, tasks - 1, config.memory // tasks))
     rng = torch.Generator().manual_seed(0)
     made = []
@@ -155,7 +157,7 @@ def measure(config: RunConfig) -> Speed:
         x = torch.randint(256, (max(count, drawn, _TESTS), *form), dtype=torch.uint8, generator=rng)
         y = torch.arange(len(x)) % width + (0 if domain else t * width)
         made.append((x, y, x[:_TESTS], y[:_TESTS]))
-    noise = from_tensors(made, scenario="domain" if domain else "task", name=config.dataset)
+    noise = from_tensors(made, scenario=scenario, name=config.dataset)
     short = replace(config, tasks=2, memory=2 * drawn, memory_batch=drawn, epochs=1)
     # On a CPU, time that the process itself has had: other programs do not count.
     now = time.process_time if pick_device(config.device).type == "cpu" else time.perf_counter

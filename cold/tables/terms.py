@@ -24,7 +24,8 @@ from ..presets import build_config
 
 KINDS = {
     "equal": "equal terms",
-    "published": "as published: each method with the settings of its own paper, on the same data and memory",
+    "published": "as published: each method with the settings of its own paper, or of authors that a note names, on "
+    "the same data and memory",
 }
 Settings = dict[str, Any]
 
@@ -236,6 +237,8 @@ def published(method: str, dataset: str) -> OwnPaper:
         return OwnPaper(absent=f"its authors print no settings for {dataset}")
     assumed = entry.get("assumed", {})
     words = [f"settings of its paper for {entry['from']}"] if "from" in entry else []
+    if "settings" not in entry and METHODS[method].published_by:
+        words.append(f"settings are {METHODS[method].published_by}, not its own paper's")
     words += [f"{name} = {value} assumed" for name, value in assumed.items()]
     kept = {k: v for k, v in layered(settings, assumed).items() if k not in here.get("keeps", ["memory"])}
     return OwnPaper(kept, "; ".join(words))

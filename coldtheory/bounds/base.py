@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ..paper import beyond_the_paper
 from ..quadratics import Array
 from ..tolerance import within
 
 if TYPE_CHECKING:
     from .facts import Facts
 
-Kind = Literal["tight", "valid", "false as printed"]
+#: "conjectured": a statement of someone else's, of which nobody has said that it is proved
+Kind = Literal["tight", "valid", "false as printed", "conjectured"]
+
+STANDARD_ERRORS = 5.0  # a statement in expectation counts as broken beyond so many of them
 
 quiet = partial(np.errstate, over="ignore", invalid="ignore")  # a diverged run is "not applicable", not news
 
@@ -39,6 +43,7 @@ class Bound:
     series: Mapping[str, Array] = field(default_factory=dict)  #: summands over t of the terms that are such sums
     trailing: int = 0  #: axes after the leading ones: 0, or 1 (tasks), or 2 (pairs)
     magnitude: Array | float = 0.0  #: largest number that entered by a difference and shows in no term
+    error: Array | float = 0.0  #: standard error of lhs - rhs, where both are averages over seeds of a random quantity
 
     @cached_property
     def rhs(self) -> Array:
@@ -79,8 +84,10 @@ class Bound:
 
     @property
     def holds(self) -> np.ndarray:
-        """lhs <= rhs up to rounding, an entry of `lhs` each, whatever the premises."""
-        return within(self.lhs, self.rhs, self.scale)
+        """lhs <= rhs up to rounding and `STANDARD_ERRORS` times the error, an entry of `lhs` each, whatever the
+        premises."""
+        with quiet():
+            return within(self.lhs, self.rhs + STANDARD_ERRORS * np.asarray(self.error), self.scale)
 
     @property
     def violated(self) -> np.ndarray:
@@ -118,7 +125,21 @@ class Bound:
 
         terms = {name: pick(term) for name, term in self.terms.items()}
         magnitude = pick(np.asarray(self.magnitude, dtype=np.float64))
-        return replace(self, lhs=pick(self.lhs), terms=terms, series={}, trailing=0, magnitude=magnitude)
+        error = pick(np.asarray(self.error, dtype=np.float64))
+        return replace(self, lhs=pick(self.lhs), terms=terms, series={}, trailing=0, magnitude=magnitude, error=error)
+
+    def at(self, index: int) -> Bound:
+        """The bound of one entry along the first leading axis."""
+
+        def pick(values: Array | float) -> Array:
+            return np.asarray(np.broadcast_to(values, np.shape(self.lhs))[index])
+
+        return replace(
+            self, lhs=pick(self.lhs), terms={name: pick(term) for name, term in self.terms.items()},
+            assumptions={name: np.asarray(met[index]) for name, met in self.assumptions.items()},
+            series={name: np.asarray(values[index]) for name, values in self.series.items()},
+            magnitude=pick(self.magnitude), error=pick(self.error),
+        )  # fmt: skip
 
     def _room(self) -> Array:
         """slack/scale; infinite where both sides are 0 or not numbers, which says nothing."""
@@ -159,6 +180,11 @@ class Statement:
     family: Mapping[str, Any] = field(default_factory=dict)  #: where a search looks: fields of `coldtheory.search.Plan`
     family_of_form: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  #: what differs for one form
 
+    @property
+    def beyond(self) -> bool:
+        """Whether the paper lacks it."""
+        return beyond_the_paper(self.label)
+
 
 def average(facts: Facts, factor: Array | float, summands: Array) -> Array:
     """factor * summands / T, the summands over t of a term that is an average: (..., T)."""
@@ -179,6 +205,7 @@ def make(
     attained: str = "",
     trailing: int = 0,
     magnitude: Array | float = 0.0,
+    error: Array | float = 0.0,
 ) -> Bound:
     """A `Bound` from summands over t (`series`, (..., T)) and finished `terms`; `statement` is (id, label)."""
     id_, label = statement
@@ -198,4 +225,5 @@ def make(
         series=series or {},
         trailing=trailing,
         magnitude=magnitude,
+        error=error,
     )

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..ground.errors import ColdError, unknown_name
+from ..memory import Samples
 from ..quadratics import Array
 from ..tolerance import RTOL, loss_rounding
 
@@ -37,6 +38,10 @@ class Facts:
     noisy: bool
     convex: bool
     controller: str = "queue"  #: the name of the rule that makes weights of constraints, see `coldtheory.controllers`
+    leak: float = 0.0  #: the share a of its length that a leaky queue forgets at every update
+    samples: Samples | None = None  #: what is known of the samples, where tasks are means over samples
+    noise_sq: Array | float = 0.0  #: s^2 = E|xi|^2 of the noise xi that is added to grad Phi_t
+    streams: tuple[int, ...] = ()  #: the first of the leading axes, along which noise is independent
 
     V: Array
     delta: Array
@@ -59,6 +64,7 @@ class Facts:
     phi_before: Array  #: Phi_t(x_{t-1}), (..., T)
     phi_after: Array  #: Phi_t(x_t), (..., T)
     hat: Array  #: hatPhi_k(x_t), (..., T+1, T)
+    hat_above: Array  #: hatPhi_k(x_t) - inf hatPhi_k, the infimum over R^d or W, (..., T+1, T)
     hat_ref: Array  #: hatPhi_k(ref_{t,k}), (..., T, T)
     conflict: Array  #: sum_{k<t} beta_k max(0, -<grad Phi_t, grad hatPhi_k>(x_{t-1})), (..., T)
     curvature: Array  #: largest curvature of DPP_t, (..., T)
@@ -70,6 +76,9 @@ class Facts:
     gaps: Array  #: sup_W hatPhi_k - inf_W hatPhi_k, (..., T)
     models_inside: np.ndarray
     inner_inside: np.ndarray  #: also the iterates between two tasks are in W
+    memory_error: Array  #: sup_W |Phi_k - hatPhi_k|, (..., T)
+    memory_rounding: Array  #: how far such a difference is off by rounding, (...)
+    mean_distance: Array  #: the largest distance from the optimum of Phi_k to a point of W, (..., T)
 
     def variation(self, reading: Reading) -> Array:
         """|Phi_t - Phi_{t-1}|, the supremum over W or the value at x_{t-1}; 0 at t = 1: (..., T)."""
@@ -90,6 +99,10 @@ class Facts:
     def inside(self, points: Array) -> np.ndarray:
         """Whether points (..., n, d) are in W, (..., n)."""
         raise NotImplementedError
+
+    def before_sampling(self) -> Facts:
+        """The same facts with a W that was chosen before the memory was drawn."""
+        return self
 
     # -----------------------------------------------------------------------------------------------
     # What follows from the above
@@ -142,6 +155,29 @@ class Facts:
     def lyapunov_end(self) -> Array:
         """Lyap[T] for mean weights, (T-1) Lyap[T] for sum weights: what telescoping the drift leaves, (...)."""
         return np.asarray(self.lyapunov[..., -1] * (max(self.T - 1, 1) if self.weights == "sum" else 1))
+
+    @cached_property
+    def potential(self) -> Array:
+        """Lyap[t] for mean weights, (t-1) Lyap[t] for sum weights, t = 0..T: the potential whose drift DPP_t bounds,
+        (..., T+1)."""
+        count = np.maximum(np.arange(self.T + 1) - 1.0, 0.0)
+        return np.asarray(self.lyapunov * (count if self.weights == "sum" else 1.0))
+
+    @cached_property
+    def excess(self) -> Array:
+        """sum_{k<t} beta_k [hatPhi_k(x_{t-1}) - hatPhi_k(ref_{t,k})], what the constraints weigh before the step; 0 in
+        Case 1, where the reference is x_{t-1}: (..., T)."""
+        if self.reference == "previous":
+            return np.zeros((*self.lead, self.T))
+        above = np.where(np.tri(self.T, k=-1, dtype=bool), self.hat[..., :-1, :] - self.hat_ref, 0.0)
+        return np.asarray(np.vecdot(self.beta, above))
+
+    @cached_property
+    def excess_rounding(self) -> Array:
+        """How far the mean of `excess` over t is off by the rounding of memory losses, (...); 0 in Case 1."""
+        if self.reference == "previous":
+            return np.zeros(self.lead)
+        return np.asarray(2.0 * self.hat_rounding * (self.gain * self.Qbar).mean(axis=-1))
 
     @cached_property
     def ageing(self) -> Array:
@@ -206,6 +242,16 @@ class Facts:
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray((self.eta * alpha).max(axis=-1))
 
+    @cached_property
+    def _reference_no_worse(self) -> np.ndarray:
+        """hatPhi_k(ref_{t,k}) <= hatPhi_k(x_k) for all k < t: always so in Case 3 (equal), and in Case 2, where x_k is
+        a candidate, unless its window is too short. Case 1 meets it only by chance, (...)."""
+        if self.reference == "stored":
+            return np.ones(self.lead, bool)
+        own = np.diagonal(self.hat[..., 1:, :], axis1=-2, axis2=-1)[..., None, :]
+        worse = np.where(np.tri(self.T, k=-1, dtype=bool), self.hat_ref - own, -np.inf).max(axis=(-2, -1))
+        return np.asarray(worse <= 2.0 * self.hat_rounding)
+
     def premise(self, name: str) -> np.ndarray:
         """Whether each run meets the premise, (...)."""
         checks: dict[str, Callable[[], Any]] = {
@@ -216,8 +262,13 @@ class Facts:
             "exact gradients": lambda: not self.noisy,
             "convex losses": lambda: self.convex,
             "Case 1": lambda: self.reference == "previous",
+            "Case 2": lambda: self.reference == "best",
             "Case 3": lambda: self.reference == "stored",
+            "no reference is worse than x_k": lambda: self._reference_no_worse,
             "plain queue": lambda: self.controller == "queue",
+            "leaky queue": lambda: self.controller in ("leaky", "queue"),  # with a = 0 it is the plain one
+            "Yu-Neely controller": lambda: self.controller == "yu-neely",
+            "sampled memory": lambda: self.samples is not None,
             "V is constant": lambda: (self.V_t == self.V_t[..., :1]).all(axis=-1),
             "V never falls": lambda: (np.diff(self.V_t, axis=-1) >= 0).all(axis=-1),
             "V never rises": lambda: (np.diff(self.V_t, axis=-1) <= 0).all(axis=-1),
@@ -233,6 +284,8 @@ class Facts:
             "models in W": lambda: self.models_inside,
             "inner iterates in W": lambda: self.inner_inside,
             "delta > 0": lambda: self.delta > 0,
+            "one step per task": lambda: self.steps == 1,
+            "eta is constant": lambda: (self.eta == self.eta[..., :1]).all(axis=-1),
         }
         if name not in checks:
             raise unknown_name("premise", name, checks)
@@ -243,3 +296,5 @@ class Facts:
 PLAIN = ("plain queue", "V is constant")
 #: What the gradient theorems take for granted of the algorithm.
 DESCENT = ("gradient descent", "no projection", "exact gradients", "queues drive the model", *PLAIN)
+#: The same where V may move.
+MOVING = tuple(name for name in DESCENT if name != "V is constant")

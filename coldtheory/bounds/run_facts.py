@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -44,8 +44,10 @@ class RunFacts(Facts):
         self.T, self.lead = run.tasks.T, run.diverged.shape
         self.reference, self.weights = settings.reference, settings.weights
         self.solver = "prescribed" if isinstance(run, PrescribedRun) else settings.solver
-        self.projected, self.noisy, self.convex = settings.ball is not None, settings.noise > 0, True
-        self.controller = settings.controller.name
+        self.projected, self.noisy, self.convex = settings.ball is not None, bool(np.any(settings.noise > 0)), True
+        self.controller, self.leak = settings.controller.name, getattr(settings.controller, "a", 0.0)
+        self.noise_sq, self.streams = run.tasks.d * settings.noise**2, run.tasks.streams
+        self.samples = run.tasks.samples
         spread = (*run.tasks.streams, *(1,) * len(settings.shape))
         self.L, self.l = (q.smoothness.reshape(spread) for q in (run.tasks.phi, run.tasks.phi_hat))
         self.V, self.delta, self.steps, self.eta = run.V, run.delta, settings.steps, run.eta
@@ -101,6 +103,12 @@ class RunFacts(Facts):
     def hat(self) -> Array:  # type: ignore[override]
         models = np.moveaxis(self.run.w, -2, 0)[..., None, :]
         return np.stack([self.phi_hat.at(x) for x in models], axis=-2)  # one model at a time: T d numbers per run
+
+    @cached_property
+    def hat_above(self) -> Array:  # type: ignore[override]
+        from_zero = replace(self.phi_hat, offsets=np.zeros_like(self.phi_hat.offsets))
+        models = np.moveaxis(self.run.w, -2, 0)[..., None, :]
+        return np.stack([from_zero.at(x) for x in models], axis=-2)
 
     @cached_property
     def hat_ref(self) -> Array:  # type: ignore[override]
@@ -184,7 +192,7 @@ class RunFacts(Facts):
         return np.asarray(np.sqrt(np.max(squares, axis=0)))
 
     @cached_property
-    def _size(self) -> Array:
+    def size(self) -> Array:
         """The largest squared norm of a model or an optimum, (...)."""
         points = self.run.w, self.phi.optima, self.phi_hat.optima  # memory optima too: the simulator's origin is there
         squares = [np.broadcast_to(np.square(p).sum(axis=-1).max(axis=-1), self.lead) for p in points]
@@ -192,16 +200,16 @@ class RunFacts(Facts):
 
     @cached_property
     def loss_floor(self) -> Array:
-        return np.asarray(LOSS_FLOOR * self.L * self._size)
+        return np.asarray(LOSS_FLOOR * self.L * self.size)
 
     @cached_property
     def hat_rounding(self) -> Array:
-        return loss_rounding(self.largest_loss, self.l, np.sqrt(self._size), self.phi.d)
+        return loss_rounding(self.largest_loss, self.l, np.sqrt(self.size), self.phi.d)
 
     @cached_property
     def phi_rounding(self) -> Array:
         largest = np.maximum(self.phi_before, self.phi_after).max(axis=-1)
-        return loss_rounding(largest, self.L, np.sqrt(self._size), self.phi.d)
+        return loss_rounding(largest, self.L, np.sqrt(self.size), self.phi.d)
 
     @cached_property
     def curvature_kept(self) -> np.ndarray:
@@ -235,6 +243,29 @@ class RunFacts(Facts):
                            else self.phi.hessians[..., :1, :, :], self.phi.offsets[..., :1])  # fmt: skip
         nothing = Quadratics(first.optima, 0.0 * first.hessians, 0.0 * first.offsets)
         return np.broadcast_to(sup_abs_difference(first, nothing, self.ball)[..., 0], self.lead)
+
+    @cached_property
+    def memory_error(self) -> Array:  # type: ignore[override]
+        return np.broadcast_to(sup_abs_difference(self.phi, self.phi_hat, self.ball), (*self.lead, self.T))
+
+    @cached_property
+    def memory_rounding(self) -> Array:  # type: ignore[override]
+        largest = 0.5 * self.L * np.square(self.mean_distance.max(axis=-1))
+        return loss_rounding(largest, self.L, np.sqrt(self.size), self.phi.d)
+
+    @cached_property
+    def mean_distance(self) -> Array:  # type: ignore[override]
+        away = np.sqrt(np.square(self.phi.optima - self.ball.center[..., None, :]).sum(axis=-1))
+        return np.broadcast_to(away + self.ball.radius[..., None], (*self.lead, self.T))
+
+    def before_sampling(self) -> RunFacts:
+        """W is the given ball, or one around all samples and x_0: a ball around the models would depend on the draw."""
+        if self._given_ball is not None or self.samples is None:
+            return self
+        spread = (*self.run.tasks.streams, *(1,) * len(self.run.settings.shape))
+        center = np.broadcast_to(self.samples.center.reshape(*spread, -1), (*self.lead, self.phi.d))
+        start = np.sqrt(np.square(self.run.w[..., 0, :] - center).sum(axis=-1))
+        return RunFacts(self.run, Ball(center, np.maximum(self.samples.radius.reshape(spread), start)))
 
     def variation(self, reading: Reading) -> Array:
         return self._once(measures.loss_variation_terms, reading)

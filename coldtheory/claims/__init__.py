@@ -19,7 +19,7 @@ from .base import (
     run_claim,
 )
 from .known import all_claims, find_claims, seen_in
-from .text import plain, reflow, table_of
+from .text import plain, reflow, table_of, tallies
 
 __all__ = [
     "NO_RUNS",
@@ -39,4 +39,5 @@ __all__ = [
     "run_claim",
     "seen_in",
     "table_of",
+    "tallies",
 ]

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from ..ground.dependencies import recording
 from ..ground.errors import ColdError, unknown_name
+from ..paper import beyond_the_paper
 from .text import plain, reflow
 
 #: "open": mathematics that is neither proved nor refuted. "not settled": runs are there, but they do not decide it.
@@ -83,7 +84,7 @@ class Claim:
     """
 
     id: str
-    label: str  #: of the paper, such as thm:queue_stability
+    label: str  #: of the paper, such as thm:queue_stability, or new:NAME for a theorem that the paper lacks
     section: str
     statement: str
     recorded: Verdict
@@ -91,6 +92,11 @@ class Claim:
     explain: str
     runs: RunSource | None = None
     pictures: tuple[str, ...] = ()  #: ids of the gallery's figures in which the claim is to be seen
+
+    @property
+    def beyond(self) -> bool:
+        """Whether it is a theorem that the paper lacks; these are counted apart."""
+        return beyond_the_paper(self.label)
 
     @property
     def module(self) -> str:

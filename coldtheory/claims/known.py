@@ -36,10 +36,10 @@ def all_claims() -> tuple[Claim, ...]:
 
 def find_claims(only: str, claims: Iterable[Claim] | None = None) -> tuple[Claim, ...]:
     """The claims that `only` names: an exact label, or an id with its readings (`thm3`, `thm3-sum`, ...), else ids that
-    start with it, else ids that contain it."""
+    start with it, else ids that contain it. `new:` names all theorems beyond the paper."""
     known = tuple(all_claims() if claims is None else claims)
     wanted = only.strip().lower()
-    exact = tuple(c for c in known if wanted in (c.id, c.label.lower()))
+    exact = tuple(c for c in known if wanted in (c.id, c.label.lower()) or (wanted == "new:" and c.beyond))
     if any(c.id == wanted for c in exact):
         exact = tuple(c for c in known if c.id == wanted or c.id.startswith(f"{wanted}-"))
     starting = tuple(c for c in known if wanted and c.id.startswith(wanted))

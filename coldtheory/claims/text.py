@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..paper import beyond_the_paper
+
 PAGE_COMMAND = "coldtheory check --markdown"
 _HEAD = ("claim", "in the paper", "verdict", "margin", "what it says, and what was found")
 
@@ -49,18 +51,32 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
+def tallies(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How many claims there are with each verdict: those of the paper, and apart from them theorems that it lacks.
+
+    >>> tallies([{"label": "thm:one", "verdict": "false"}, {"label": "new:two", "verdict": "holds"}])
+    ['1 claims: 1 false', '1 claims beyond the paper: 1 holds']
+    """
+    lines = []
+    for words, beyond in (("claims", False), ("claims beyond the paper", True)):
+        counts = Counter(row["verdict"] for row in rows if beyond_the_paper(row["label"]) == beyond)
+        if counts:
+            each = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+            lines.append(f"{counts.total()} {words}: {each}")
+    return lines
+
+
 def table_of(rows: Sequence[Mapping[str, Any]]) -> str:
     """A page of Markdown with every claim, section by section; the rows are those of `coldtheory check --json`."""
-    counts = Counter(row["verdict"] for row in rows)
     lines = [
         "# Every claim",
         "",
         f"Each claim is a program with a verdict. This page is what `{PAGE_COMMAND}` prints; `coldtheory check "
         "--explain ID` tells how a claim is read and checked. The margin says how far a claim is from flipping: "
         "positive, it holds by that much; negative, it is broken by that much.",
-        "",
-        f"{len(rows)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()) + ".",
     ]
+    for line in tallies(rows):
+        lines += ["", f"{line}."]
     for section in dict.fromkeys(row["section"] for row in rows):
         lines += ["", f"## {_escaped(section)}", "", _line(*_HEAD), _line("---", "---", "---", "---:", "---")]
         for row in rows:

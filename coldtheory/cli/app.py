@@ -10,6 +10,7 @@ from .. import __version__
 from ..ground.command_line import program, run_program
 
 _SWEEPS = (
+    "sweep",
     "sweep-V",
     "sweep-delta",
     "sweep-eta",
@@ -21,8 +22,8 @@ _SWEEPS = (
 )
 _MODULES = {
     **dict.fromkeys(_SWEEPS, "sweeps"), "simulate": "single", "check": "check", "figures": "figures", "plot": "figures",
-    "search": "search", "replay": "replay", "certify": "certify", "report": "report", "serve": "report",
-    "results": "results",
+    "search": "search", "challenge": "challenge", "replay": "replay", "certify": "certify", "report": "report",
+    "serve": "report", "results": "results", "memory": "memory",
 }  # fmt: skip
 
 app = program({name: f"coldtheory.cli.{module}" for name, module in _MODULES.items()}, "coldtheory.commands")

@@ -1,9 +1,8 @@
-"""`coldtheory check`: every claim of the paper, its verdict, and how far it is from flipping."""
+"""`coldtheory check`: claims of the paper, theorems beyond it, and statements of your own, with their verdicts."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -13,12 +12,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..claims import NO_RUNS, Claim, all_claims, find_claims, reflow, table_of
+from ..claims import NO_RUNS, Claim, all_claims, find_claims, reflow, table_of, tallies
 from ..ground.command_line import JsonOption
 from ..ground.errors import ColdError
 from ..ground.terminal import Bar
 from ..report.outcomes import FAILED, Outcomes, Row, as_json, place, read_outcomes, run_checks, store_outcomes
 from . import options as o
+from .challenge import CANDIDATES, check_statement
 
 _COLOURS = {
     "holds": "green",
@@ -38,8 +38,18 @@ def add_to(app: typer.Typer) -> None:
 
 
 def check(
+    statement: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE.py|STATEMENT]",
+            help="Try every form of this statement on many runs, instead of checking claims; a Python file is run.",
+        ),
+    ] = None,
     only: Annotated[
-        str | None, typer.Option("--only", help="An id (with its readings), a label of the paper, or how ids begin.")
+        str | None,
+        typer.Option(
+            "--only", help="An id (with its readings), a label ('new:' for all beyond the paper), or how ids begin."
+        ),
     ] = None,
     explain: Annotated[str | None, typer.Option("--explain", help="Explain a claim instead of checking.")] = None,
     runs: o.RunsOption = None,
@@ -55,12 +65,27 @@ def check(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print a page of Markdown, as in docs/claims.md.")
     ] = False,
+    candidates: Annotated[
+        int | None, typer.Option("--candidates", help=f"Of a statement: runs per form (default: {CANDIDATES}).")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Of a statement: which runs (default: 0).")] = None,
     as_json_: JsonOption = False,
 ) -> None:
-    """Check every claim of the paper; exit 1 if one changes from its recorded verdict.
+    """Check every claim of the paper, and the theorems beyond it; exit 1 if one changes from its recorded verdict.
 
-    Example: [bold]coldtheory check --only thm3[/] and [bold]coldtheory check --explain thm3[/]
+    With a statement of your own, try all of its forms: exit 1 if one is violated and does not say that it is false.
+
+    Example: [bold]coldtheory check --only thm3[/], [bold]coldtheory check --explain thm3[/] and
+    [bold]coldtheory check mine.py[/]
     """
+    of_claims = (only, explain, runs, out, stale or None, markdown or None)
+    if statement is not None:
+        if any(given is not None for given in of_claims):
+            raise ColdError("a statement takes --candidates, --seed and --json; the other options are for claims")
+        check_statement(statement, CANDIDATES if candidates is None else candidates, seed or 0, as_json_)
+        return
+    if candidates is not None or seed is not None:
+        raise ColdError("--candidates and --seed are for a statement: coldtheory check FILE.py")
     if explain is not None:
         found = find_claims(explain)
         _explain([c for c in found if c.id == explain] or found, as_json_)
@@ -77,8 +102,6 @@ def check(
             store_outcomes(outcomes, place(out))
     if as_json_:
         typer.echo(json.dumps([as_json(row) for row in rows]))
-    elif stale and not rows:
-        typer.echo("no stored verdict is stale")
     elif markdown:
         typer.echo(table_of(rows), nl=False)
     else:
@@ -107,6 +130,9 @@ def _find_stale_again(path: Path, runs: Path | None) -> tuple[Row, ...]:
 
 
 def _print(rows: Sequence[Row]) -> None:
+    if not rows:
+        typer.echo("no stored verdict is stale")
+        return
     console = Console()
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     table.add_column("claim", no_wrap=True)
@@ -122,8 +148,8 @@ def _print(rows: Sequence[Row]) -> None:
         margin = "" if row["margin"] is None else f"{row['margin']:+.2g}"
         table.add_row(row["id"], verdict, margin, escape(row["evidence"]))
     console.print(table)
-    counts = Counter(row["verdict"] for row in rows)
-    console.print(f"{len(rows)} claims: " + ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common()))
+    for line in tallies(rows):
+        console.print(line)
     changed = [row["id"] for row in rows if row["changed"]]
     if changed:
         console.print(f"[bold red]changed from the record:[/] {', '.join(changed)}")

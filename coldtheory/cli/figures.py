@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.padding import Padding
 
 from ..figures import gallery, registry
-from ..figures.catalogue import Scale
+from ..figures.catalogue import Scale, statement_figure
 from ..figures.figure import Figure, Wanted, worst
 from ..ground.errors import ColdError
 from ..ground.terminal import Bar, plain_table
@@ -71,6 +71,10 @@ def _print_commands(lacking: Sequence[Mapping[str, Any]], console: Console) -> N
 
 def plot(
     name: Annotated[str, typer.Argument(metavar="ID|all", help="A figure as 'coldtheory figures' lists it, or all.")],
+    statement: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE.py|STATEMENT]", help="With bounds: draw this statement; a Python file is run."),
+    ] = None,
     stored: Annotated[
         bool, typer.Option("--stored", help="Draw only what is stored; exit 2 where data are missing or stale.")
     ] = False,
@@ -97,12 +101,15 @@ def plot(
     A training figure is drawn from finished runs; where they are missing, the command that makes them is named, and
     [bold]plot all[/] leaves the figure out.
 
-    Example: [bold]coldtheory plot gradient[/] and [bold]coldtheory plot all --check[/]
+    Example: [bold]coldtheory plot gradient[/], [bold]coldtheory plot all --check[/] and
+    [bold]coldtheory plot bounds mine.py[/], a statement of your own
     """
     if stored and run:
         raise ColdError("--stored draws only what is there and --run makes what is not; give one of the two")
     known = registry.figures(SCALE, Wanted(dataset, profile, paper, kept=out == RESULTS))
     chosen = list(known) if name == "all" else [registry.find(name, known)]
+    if statement is not None:
+        chosen = [_of_statement(chosen, statement)]
     if check:
         _check(chosen, to, as_json=as_json)
         return
@@ -131,6 +138,16 @@ def plot(
         gallery.write_readme(known, to)
     if as_json:
         typer.echo(json.dumps({"drawn": drawn, "skipped": [figure.id for figure in skipped]}))
+
+
+def _of_statement(chosen: Sequence[Figure], statement: str) -> Figure:
+    if [figure.id for figure in chosen] != ["bounds"]:
+        raise ColdError(f"only the figure bounds takes a statement: coldtheory plot bounds {statement}")
+    from ..bounds import named_statement  # noqa: PLC0415  (a list of figures needs no bounds)
+    from ..bounds.own import source_digest  # noqa: PLC0415
+
+    title = named_statement(statement).title
+    return statement_figure(statement, title, source_digest(statement), SCALE)
 
 
 def _entry(figure: Figure, out: Path, to: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,6 +20,14 @@ from ..tasks import REGIMES
 
 RegimeOption = Annotated[
     str, typer.Option("--regime", "-r", help="low, high, conflict, all, or a file: .toml, .npz (optima) or .csv.")
+]
+StatementArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="STATEMENT|FILE.py",
+        help="lemma1, thm1, thm2, lemma2, thm3, thm3_sharp, thm4, cor1, cor2_gradient, cor2_queue, lemma_gap, ..., "
+        "or a Python file with a statement of your own, which is run.",
+    ),
 ]
 SeedsOption = Annotated[int, typer.Option("--seeds", help="Number of task streams (seeds 0, 1, ...).")]
 TOption = Annotated[str | None, typer.Option("--T", help="Number of tasks.")]
@@ -46,6 +55,18 @@ ControllerOption = Annotated[
         "--controller", help="Weights of past tasks: queue, or leaky, nupi, yu-neely, augmented, as in leaky:a=0.1."
     ),
 ]
+References = Annotated[
+    str,
+    typer.Option(
+        "--reference", help="previous: COLD. best: COLD-ORACLE. stored: the model at the end of each past task."
+    ),
+]
+WeightsList = Annotated[
+    str, typer.Option("--weights", help="Queue weights: mean (appendix), sum (main text), none (queue off).")
+]
+Solvers = Annotated[str, typer.Option("--solver", help="gd: gradient steps. exact: the exact minimiser.")]
+Windows = Annotated[str | None, typer.Option("--window", help="With best: choose among this many latest models.")]
+Noises = Annotated[str, typer.Option("--noise", help="Standard deviation of the gradient noise per coordinate.")]
 ScheduleOption = Annotated[
     str | None,
     typer.Option(
@@ -150,6 +171,15 @@ def parse_schedule(text: str | None) -> str | None:
         return text
     factors = read_bytes(Path(text)).decode("utf-8", errors="replace").replace(",", " ").split()
     return f"list:{','.join(factors)}"
+
+
+def parse_names(text: str) -> list[str]:
+    """A list of names, each with numbers of its own where it has some.
+
+    >>> parse_names("queue,nupi:kappa_i=1,kappa_p=2,leaky"), parse_names("list:1,2,4,power:0.5")
+    (['queue', 'nupi:kappa_i=1,kappa_p=2', 'leaky'], ['list:1,2,4', 'power:0.5'])
+    """
+    return [part.strip() for part in re.split(r",(?!\s*[-+.\d]|\s*[A-Za-z_]+=)", text)]
 
 
 def parse_range(text: str | None) -> tuple[float, float] | None:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..bounds import Bound
+from ..bounds import Bound, find_statement, load_statement
 from ..counterexamples import counterexample_names
 from ..ground.files import write_atomically
 from ..ground.terminal import plain_table
@@ -27,6 +27,10 @@ def add_to(app: typer.Typer) -> None:
 def replay(
     file: Annotated[str | None, typer.Argument(help="A file of `search --out`, or the name of a stored one.")] = None,
     form: Annotated[str | None, typer.Option("--form", help="Show this form beside the stored one.")] = None,
+    statement: Annotated[
+        str | None,
+        typer.Option("--statement", help="The Python file of the statement, if the instance is about one; it is run."),
+    ] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw the instance into this .png or .pdf file.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -39,7 +43,7 @@ def replay(
     if file is None:
         _list(as_json)
         return
-    again = rerun(file, form)
+    again = rerun(file, form, None if statement is None else load_statement(statement))
     if plot is not None:
         draw_instance(again, plot)
     if as_json:
@@ -57,8 +61,9 @@ def draw_instance(again: Rerun, path: Path) -> None:
     bounds = [again.stored] if again.other is None else [again.stored, again.other]
     prime = again.instance.options.get("delta_prime")
     star = None if prime is None else ideal_points(again.run.tasks, prime).w_star
+    title = find_statement(again.instance.statement).title
     with style.styled():
-        figure = drawn(again.run, bounds, star)
+        figure = drawn(again.run, bounds, title, star)
     write_atomically(path, style.picture_bytes(figure, path.suffix.removeprefix(".") or "png"))
 
 
@@ -67,7 +72,7 @@ def record(again: Rerun) -> dict[str, Any]:
     instance = again.instance
     return {
         "name": instance.name,
-        "statement": instance.statement,
+        "statement": again.stored.id,
         "T": instance.T,
         "d": instance.tasks.d,
         "exact": instance.exact,
@@ -86,6 +91,7 @@ def side_record(bound: Bound) -> dict[str, Any]:
         "ratio": float(bound.lhs / bound.rhs) if bound.rhs > 0 else None,
         "outcome": str(bound.outcome),
         "kind": bound.kind,
+        "error": float(bound.error),
         "terms": {name: float(term) for name, term in bound.terms.items()},
         "premises": {name: bool(met) for name, met in bound.assumptions.items()},
     }
@@ -102,6 +108,8 @@ def show_bound(console: Console, bound: Bound, waived: tuple[str, ...] = ()) -> 
     table.add_row("right side", f"{float(bound.rhs):.9g}", style="bold")
     for name, term in bound.terms.items():
         table.add_row(f"  {name}", f"{float(term):.9g}", style="dim")
+    if bound.error > 0:
+        table.add_row("standard error of left - right", f"{float(bound.error):.3g}", style="dim")
     console.print(table)
     marks = [
         f"{'[green]yes[/]' if met else '[yellow]waived[/]' if name in waived else '[red]no[/]'} {escape(name)}"

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from ..bounds import load_statement
 from ..ground.errors import ColdError
 from ..ground.files import write_atomically
 from ..ground.terminal import Bar
@@ -39,6 +40,10 @@ def write_report(
     outcomes: Annotated[
         Path | None, typer.Option("--outcomes", help="Verdicts to show: what 'check --json' printed.")
     ] = None,
+    statement: Annotated[
+        list[str] | None,
+        typer.Option("--statement", help="Show this statement of your own, FILE.py, which is run; may be repeated."),
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Check every claim now, and store the verdicts.")] = False,
     runs: o.RunsOption = None,
     as_json: o.JsonOption = False,
@@ -56,10 +61,11 @@ def write_report(
     if results is not None and not results.is_dir():
         raise ColdError(f"there is no folder {results}; give --results a folder that 'coldtheory sweep-V' wrote")
     o.check_runs(runs)
+    own = [load_statement(word) for word in statement or ()]
     folder = results or Path("results")
     pictures = figures or (Path("figures") if Path("figures").is_dir() else None)
     found = read_outcomes(outcomes, runs) if outcomes is not None else _verdicts(place(folder), runs, check)
-    page = build_report(found, results=folder, figures=pictures).encode()
+    page = build_report(found, results=folder, figures=pictures, own=own).encode()
     write_atomically(out, page)
     _tell(found, out, len(page), as_json=as_json)
     if any(row["verdict"] == FAILED for row in found.rows):

@@ -13,15 +13,14 @@ from rich.markup import escape
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
+from ..bounds import Statement, named_statement
 from ..ground.errors import ColdError
 from ..search import Found, Plan, SearchProgress, plan_for, save_instance, search
 from ..search.instance import form_that_holds, in_form
 from ..search.plans import check_form, first_form
 from ..search.rerun import Rerun
 from . import replay
-from .options import JsonOption
-
-_STATEMENT = "lemma1, thm1, thm2, lemma2, thm3, thm3_sharp, thm4, cor1, cor2_gradient, cor2_queue, lemma_gap, ..."
+from .options import JsonOption, StatementArgument
 
 
 def add_to(app: typer.Typer) -> None:
@@ -29,7 +28,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def search_one(
-    statement: Annotated[str, typer.Argument(help=f"What to break: {_STATEMENT}")],
+    statement: StatementArgument,
     form: Annotated[str | None, typer.Option("--form", help="printed (default), corrected, sharp, ...")] = None,
     T: Annotated[str | None, typer.Option("--T", help="Number of tasks: 3, or a range 3:8 to go through.")] = None,
     d: Annotated[int | None, typer.Option("--d", help="Dimension of the model.")] = None,
@@ -56,6 +55,20 @@ def search_one(
     ] = None,
     steps: Annotated[int | None, typer.Option("--steps", help="Gradient steps per task.")] = None,
     step_limit: Annotated[float | None, typer.Option("--step-limit", help="The largest eta alpha_t.")] = None,
+    V_moves: Annotated[
+        Literal["no", "up", "down", "any"] | None,
+        typer.Option("--V-moves", help="How V_t may change from task to task: no, never fall, never rise, or any."),
+    ] = None,
+    eta_rule: Annotated[
+        Literal["constant", "auto"] | None,
+        typer.Option("--eta-rule", help="One eta for all tasks, or eta_t = c/alpha_t with c at most the step limit."),
+    ] = None,
+    controller: Annotated[
+        str | None, typer.Option("--controller", help="Weights of past tasks: queue, leaky:a=0.1, nupi, yu-neely, ...")
+    ] = None,
+    noise_seeds: Annotated[
+        int | None, typer.Option("--noise-seeds", help="Noisy gradients: runs in the mean by which one is judged.")
+    ] = None,
     without: Annotated[
         list[str] | None, typer.Option("--without", help="Name of a premise that need not hold; may be repeated.")
     ] = None,
@@ -69,7 +82,7 @@ def search_one(
         bool | None,
         typer.Option(
             "--until-broken/--keep-going",
-            help="Stop at the first clear violation (default: for forms known to be false).",
+            help="Stop at the first clear violation (default: for forms that nobody says are true).",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Save the instance in this .toml file.")] = None,
@@ -79,30 +92,37 @@ def search_one(
     """Search optima, curvatures, memory, V, delta and eta for the largest left/right side of a statement.
 
     Example: [bold]coldtheory search thm1 --seconds 60 --out found.toml --plot found.png[/], then
-    [bold]coldtheory replay found.toml[/]
+    [bold]coldtheory replay found.toml[/]; [bold]coldtheory search moving_gap --V-moves down --reference stored[/]
     """
-    for path, endings in ((out, (".toml",)), (plot, (".png", ".pdf"))):
-        if path is not None and path.suffix not in endings:
-            raise ColdError(f"{path} must end in {' or '.join(endings)}")
-    form = first_form(statement) if form is None else form
-    check_form(statement, form)
+    check_endings(out, plot)
+    told = named_statement(statement)
+    form = first_form(told) if form is None else form
+    check_form(told, form)
     plan = plan_for(
-        statement, form, T=_parse_T(T), d=d, blocks=blocks, weights=weights, reference=reference, solver=solver,
-        hessians=hessians, memory=memory, steps=steps, step_limit=step_limit,
+        told, form, T=_parse_T(T), d=d, blocks=blocks, weights=weights, reference=reference, solver=solver,
+        hessians=hessians, memory=memory, steps=steps, step_limit=step_limit, V_moves=V_moves, eta_rule=eta_rule,
+        controller=controller, noise_seeds=noise_seeds,
     )  # fmt: skip
     limits = {"seconds": seconds, "rounds": rounds, "candidates": candidates}
-    found = _watched(statement, form, plan, waived=tuple(without or ()), seed=seed, until_broken=until_broken, **limits)
+    found = _watched(told, form, plan, waived=tuple(without or ()), seed=seed, until_broken=until_broken, **limits)
     if out is not None:
         save_instance(found, out)
     if plot is not None:
-        replay.draw_instance(_as_rerun(found), plot)
+        replay.draw_instance(as_rerun(found), plot)
     if as_json:
-        typer.echo(json.dumps(_record(found)))
+        typer.echo(json.dumps(record(found)))
     else:
-        _print(found)
+        show(found)
         for path, what in ((out, "saved"), (plot, "drawn")):
             if path is not None:
                 Console().print(f"{what}: {escape(str(path))}", soft_wrap=True)
+
+
+def check_endings(out: Path | None, plot: Path | None) -> None:
+    """Raises before anything is computed if the files to write have other endings than they should."""
+    for path, endings in ((out, (".toml",)), (plot, (".png", ".pdf"))):
+        if path is not None and path.suffix not in endings:
+            raise ColdError(f"{path} must end in {' or '.join(endings)}")
 
 
 def _parse_T(text: str | None) -> tuple[int, int] | None:
@@ -114,7 +134,7 @@ def _parse_T(text: str | None) -> tuple[int, int] | None:
     return int(match[1]), int(match[2] or match[1])
 
 
-def _watched(statement: str, form: str, plan: Plan, **how: Any) -> Found:
+def _watched(statement: Statement, form: str, plan: Plan, **how: Any) -> Found:
     """The search, with the time that it took, or that is left, on stderr."""
     shown = ("{task.description} {task.fields[time]}", "round {task.fields[round]}", "T = {task.fields[T]}",
              "tightest {task.fields[score]:.4f}")  # fmt: skip
@@ -131,13 +151,14 @@ def _watched(statement: str, form: str, plan: Plan, **how: Any) -> Found:
         return search(statement, form, plan, watch=watch, **how)
 
 
-def _as_rerun(found: Found) -> Rerun:
+def as_rerun(found: Found) -> Rerun:
     instance = found.best.instance
     holds = form_that_holds(found.best)
-    return Rerun(instance, instance.run(), found.best.bound, None if holds is None else in_form(found.best, holds), {})
+    other = None if holds is None else in_form(found.best, holds)
+    return Rerun(instance, instance.first_run(), found.best.bound, other, {})
 
 
-def _record(found: Found) -> dict[str, Any]:
+def record(found: Found) -> dict[str, Any]:
     best = found.best
     return {
         "statement": found.statement,
@@ -152,7 +173,8 @@ def _record(found: Found) -> dict[str, Any]:
     }
 
 
-def _print(found: Found) -> None:
+def show(found: Found) -> None:
+    """The tightest constant, both sides, and the instance."""
     console = Console(highlight=False)
     best = found.best
     if best.constant is None:
@@ -164,16 +186,18 @@ def _print(found: Found) -> None:
     replay.show_bound(console, best.bound, best.waived)
     verdict = "[bold red]breaks the statement[/]" if best.broken else "[green]does not break the statement[/]"
     plan = found.config["plan"]
-    family = [f"T = {best.instance.T}", f"d = {plan['d']}", f"{plan['hessians']} Hessians"]
-    family += ["own memory losses"] if plan["memory"] else []
+    kind = plan["hessians"] if "hessians" in best.plain["tasks"] else "identity"
+    family = [f"T = {best.instance.T}", f"d = {plan['d']}", f"{kind} Hessians"]
+    family += ["own memory losses"] if "memory_optima" in best.plain["tasks"] else []
+    family += [] if best.instance.seeds is None else [f"mean over {best.instance.seeds} fresh noise seeds"]
     console.print(f"{verdict}: {', '.join(family)}")
     for name, values in best.plain["tasks"].items():
         console.print(f"  {name.replace('_', ' ')}: {escape(_short(values))}", soft_wrap=True)
     numbers = {**best.plain["settings"], **best.plain["options"]}
     console.print("  " + ", ".join(f"{name} = {escape(_short(numbers[name]))}" for name in numbers), soft_wrap=True)
-    console.print(
-        f"[dim]{found.rounds} rounds, {found.evaluations} runs, {found.seconds:.1f} s, seed {found.config['seed']}[/]"
-    )
+    if found.rounds:
+        told = f"{found.rounds} rounds, {found.evaluations} runs, {found.seconds:.1f} s, seed {found.config['seed']}"
+        console.print(f"[dim]{told}[/]")
 
 
 def _short(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""`coldtheory sweep-V` and its sisters: one command per axis, one body for all."""
+"""`coldtheory sweep AXIS`, and `sweep-V` and its sisters, which are short names for it: one body for all."""
 
 from __future__ import annotations
 
@@ -6,26 +6,30 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, get_args
+from types import SimpleNamespace
+from typing import Annotated, Any, get_args
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
+from ..controllers import CONTROLLERS, controller_of
+from ..ground import checks
 from ..ground.errors import ColdError
 from ..ground.statistics import Spread
 from ..ground.terminal import Bar, plain_table
 from ..rows import axis_value, loglog_slope, mean_over_seeds, smallest_at
+from ..settings import Reference, Solver, Weights
 from ..store import Row
-from ..sweep import CONTROLLER_AXIS, Axis, Numbers, Scheme, grid, run_cells
+from ..sweep import CONSTANT, CONTROLLER_AXIS, NAMED, Axis, Numbers, Scheme, grid, run_cells
 from . import options as o
 
 
 @dataclass(frozen=True)
 class _Defaults:
-    """What a sweep command does when told nothing: the grid of its own axis, single numbers elsewhere."""
+    """What a sweep does when told nothing: the grid of its own axis, single values elsewhere."""
 
     V: str = o.PAPER["V"]
     eta: str = o.PAPER["eta"]
@@ -34,10 +38,16 @@ class _Defaults:
     T: str | None = None
     memory: str | None = None
     points: int | None = None
+    reference: str = "previous"
+    weights: str = "mean"
+    solver: str = "gd"
+    window: str | None = None
+    noise: str = "0"
     controller: str = "queue"
+    V_schedule: str | None = None
 
 
-_CONTROLLER = "controller"  # the sister of the axes of `coldtheory.sweep`: it sweeps one parameter of a controller
+_CONTROLLER = "controller"  # several controllers, or one of them with a grid for one parameter
 _DEFAULTS: dict[str, _Defaults] = {
     "V": _Defaults(V="10:1000:20log"),
     "delta": _Defaults(delta="1e-9:1:10log"),
@@ -46,7 +56,13 @@ _DEFAULTS: dict[str, _Defaults] = {
     "T": _Defaults(T="50,150,500,1500"),
     "memory": _Defaults(memory="1,2,5,10,20,50,100", points=100),
     "eta_factor": _Defaults(eta="auto:0.1:1:10lin"),
-    _CONTROLLER: _Defaults(controller="leaky:a=1e-4:1:9log"),
+    _CONTROLLER: _Defaults(controller=",".join(CONTROLLERS)),
+    "V_schedule": _Defaults(V_schedule=f"{CONSTANT},power:-0.5,power:0.33,power:0.5"),
+    "reference": _Defaults(reference=",".join(get_args(Reference))),
+    "weights": _Defaults(weights=",".join(get_args(Weights))),
+    "solver": _Defaults(solver=",".join(get_args(Solver))),
+    "noise": _Defaults(noise="0,1e-3,1e-2,1e-1"),
+    "window": _Defaults(window="1,2,5,10,20", reference="best"),
 }
 _EXAMPLES: dict[str, str] = {
     "V": "coldtheory sweep-V --regime high --V 10:1000:20log --seeds 20",
@@ -58,20 +74,41 @@ _EXAMPLES: dict[str, str] = {
     "eta_factor": "coldtheory sweep-eta-factor --regime conflict --eta auto:0.1,0.5,1",
     _CONTROLLER: "coldtheory sweep-controller --regime conflict --controller nupi:kappa_i=1,kappa_p=0.1:10:5log",
 }
+_ABOUT = f"""Sweep one setting and store every cell: {", ".join(_DEFAULTS)}.
+
+The option of the setting itself takes the grid or the list of names; without it there is a default one.
+
+Example: [bold]coldtheory sweep V --regime high[/]
+
+[bold]coldtheory sweep controller --regime conflict[/]
+
+[bold]coldtheory sweep controller --controller leaky:a=1e-4:1:9log[/]
+
+[bold]coldtheory sweep reference --reference previous,stored --V 50[/]
+
+[bold]coldtheory sweep V-schedule --V-schedule constant,power:0.33[/]
+"""
 _TITLES = {"avg_grad_sq_before": "grad² before", "avg_grad_sq_after": "grad² after", "avg_Qbar": "queue Q̄"}
 
 
 def add_to(app: typer.Typer) -> None:
+    app.command("sweep", help=_ABOUT)(_command(None))
     words = {"eta_factor": "the factor C of eta = C/alpha_t", _CONTROLLER: "one parameter of a controller"}
     for axis in (*get_args(Axis), _CONTROLLER):
         about = f"Sweep {words.get(axis, axis)} and store every cell.\n\nExample: [bold]{_EXAMPLES[axis]}[/]"
         app.command(f"sweep-{axis.replace('_', '-')}", help=about)(_command(axis))
 
 
-def _command(swept: str) -> Callable[..., None]:
-    default = _DEFAULTS[swept]
+def _command(swept: str | None) -> Callable[..., None]:
+    """`sweep AXIS`, or the command of one axis with that axis as a default that nobody sees."""
+    default: Any = SimpleNamespace(**dict.fromkeys(asdict(_Defaults())))  # to be filled in when the axis is known
+    argument: Any = typer.Argument(metavar="AXIS", help="The setting to sweep, such as V, controller or reference.")
+    if swept is not None:
+        default = _Defaults(controller="leaky:a=1e-4:1:9log") if swept == _CONTROLLER else _DEFAULTS[swept]
+        argument = typer.Option(swept, "--axis", hidden=True)
 
     def command(
+        axis: str = argument,
         regime: o.RegimeOption = "high",
         V: o.VOption = default.V,
         eta: o.EtaOption = default.eta,
@@ -83,13 +120,13 @@ def _command(swept: str) -> Callable[..., None]:
         points: o.PointsOption = default.points,
         spread: o.SpreadOption = None,
         seeds: o.SeedsOption = 20,
-        reference: o.ReferenceOption = "previous",
-        weights: o.WeightsOption = "mean",
-        solver: o.SolverOption = "gd",
-        window: o.WindowOption = None,
-        noise: o.NoiseOption = 0.0,
+        reference: o.References = default.reference,
+        weights: o.WeightsList = default.weights,
+        solver: o.Solvers = default.solver,
+        window: o.Windows = default.window,
+        noise: o.Noises = default.noise,
         controller: o.ControllerOption = default.controller,
-        V_schedule: o.ScheduleOption = None,
+        V_schedule: o.ScheduleOption = default.V_schedule,
         fit: Annotated[str | None, typer.Option("--fit", help="Range of the slope fit, such as 50:200.")] = None,
         as_json: o.JsonOption = False,
         out: o.OutOption = Path("results"),
@@ -97,27 +134,33 @@ def _command(swept: str) -> Callable[..., None]:
         jobs: o.JobsOption = -1,
         scheduler: o.SchedulerOption = None,
     ) -> None:
-        given = {"V": V, "eta": eta, "delta": delta, "steps": steps, "T": T, "memory": memory}
-        axis, values, rule = _grid_of(swept, given, controller)
-        numbers = _numbers(given, axis)
-        scheme = Scheme(reference, weights, solver, window, noise, rule, o.parse_schedule(V_schedule))
+        asked = checks.choice("setting to sweep", axis.replace("-", "_"), _DEFAULTS)
+        typed: dict[str, Any] = {
+            "V": V, "eta": eta, "delta": delta, "steps": steps, "T": T, "memory": memory, "points": points,
+            "reference": reference, "weights": weights, "solver": solver, "window": window, "noise": noise,
+            "controller": controller, "V_schedule": V_schedule,
+        }  # fmt: skip
+        given = {**asdict(_DEFAULTS[asked]), **{name: value for name, value in typed.items() if value is not None}}
+        along, values, rule = _grid_of(asked, given)
+        numbers, scheme = _numbers(given, along), _scheme(given, along, rule)
         between = o.parse_range(fit)
+        T, memory, points = (given[name] for name in ("T", "memory", "points"))
         fixed = {
-            "T": None if axis == "T" or T is None else o.parse_whole(T, "T", "sweep-T"),
-            "m": None if axis == "memory" or memory is None else o.parse_whole(memory, "memory", "sweep-memory"),
+            "T": None if along == "T" or T is None else o.parse_whole(T, "T", "sweep-T"),
+            "m": None if along == "memory" or memory is None else o.parse_whole(memory, "memory", "sweep-memory"),
         }
         rows: list[Row] = []
         for base in o.parse_sources(regime):
             source = base.with_constants(d=d, n=points, spread=spread if points else None, **fixed)
-            cells = grid(source, axis, values, seeds, numbers=numbers, scheme=scheme)
-            with Bar(f"sweep-{swept} {source.name}") as tell:
+            cells = grid(source, along, values, seeds, numbers=numbers, scheme=scheme)
+            with Bar(f"sweep {axis} {source.name}") as tell:
                 try:
                     found = run_cells(cells, out, engine=engine, n_jobs=jobs, scheduler=scheduler, progress=tell)
                 except KeyboardInterrupt:
                     Console(stderr=True).print("interrupted; finished cells are stored, the same command resumes")
                     raise typer.Exit(130) from None
             if not as_json:
-                _print(found, axis, between)
+                _print(found, along, between)
             rows += found
         if as_json:
             typer.echo(json.dumps(rows))
@@ -130,29 +173,38 @@ def _command(swept: str) -> Callable[..., None]:
     return command
 
 
-def _grid_of(swept: str, given: dict[str, str | None], controller: str) -> tuple[str, list[float], str]:
+def _grid_of(swept: str, given: dict[str, Any]) -> tuple[str, list[Any], str]:
     """The axis of the grid, its values, and the controller without what is swept of it."""
+    controller = str(given["controller"])
     if swept == "eta_factor":
         kind, _, grid_text = str(given["eta"]).partition(":")
         if kind != "auto":
-            raise ColdError("sweep-eta-factor takes --eta auto:GRID, such as auto:0.1:1:10lin")
+            raise ColdError("a sweep of eta-factor takes --eta auto:GRID, such as auto:0.1:1:10lin")
         return swept, o.parse_grid(grid_text, "eta auto"), controller
+    if swept == "V_schedule":
+        parts = o.parse_names(str(given[swept]))
+        return swept, [part if part == CONSTANT else o.parse_schedule(part) for part in parts], controller
     if swept != _CONTROLLER:
-        return swept, o.parse_grid(str(given[swept]), swept), controller
+        text = str(given[swept])
+        return swept, o.parse_names(text) if swept in NAMED else o.parse_grid(text, swept), controller
+    names = o.parse_names(controller)
+    if len(names) > 1:
+        return swept, names, "queue"
     name, _, rest = controller.partition(":")
     parts = re.split(r",(?=[A-Za-z_]+=)", rest)  # commas also separate the values of a list
     grids = [part for part in parts if re.search(r"=.*[:,]", part)]
     if len(grids) != 1:
         raise ColdError(
-            "sweep-controller takes --controller with a grid for one of its parameters, such as leaky:a=1e-4:1:9log"
+            "a sweep of controller takes --controller with several names, such as queue,leaky, or with a grid "
+            "for one of its parameters, such as leaky:a=1e-4:1:9log"
         )
     parameter, _, grid_text = grids[0].partition("=")
     fixed = ",".join(part for part in parts if part not in grids)
     return f"{CONTROLLER_AXIS}{parameter}", o.parse_grid(grid_text, f"controller {name}"), f"{name}:{fixed}".rstrip(":")
 
 
-def _numbers(given: dict[str, str | None], axis: str) -> Numbers:
-    """The settings that are not swept."""
+def _numbers(given: dict[str, Any], axis: str) -> Numbers:
+    """The settings of a run that are not swept."""
 
     def one(name: str) -> float:
         return o.parse_one(str(given[name]), name, f"sweep-{name}")
@@ -172,6 +224,21 @@ def _numbers(given: dict[str, str | None], axis: str) -> Numbers:
     )
 
 
+def _scheme(given: dict[str, Any], axis: str, controller: str) -> Scheme:
+    """The rest of what is not swept; an axis of the scheme keeps its default here and is filled in cell by cell."""
+    kept = {name: given[name] for name in ("reference", "weights", "solver") if name != axis}
+    for name, value in kept.items():
+        checks.choice(name, value, get_args({"reference": Reference, "weights": Weights, "solver": Solver}[name]))
+    window = None if axis == "window" or given["window"] is None else given["window"]
+    return Scheme(
+        **kept,
+        window=None if window is None else o.parse_whole(window, "window", "sweep window"),
+        noise=0.0 if axis == "noise" else o.parse_one(str(given["noise"]), "noise", "sweep noise"),
+        controller=controller,
+        V_schedule=None if axis == "V_schedule" else o.parse_schedule(given["V_schedule"]),
+    )
+
+
 def _print(rows: Sequence[Row], axis: str, between: tuple[float, float] | None) -> None:
     """One line per value of the axis (means over seeds), then slopes and the turning point."""
     console = Console()
@@ -180,7 +247,7 @@ def _print(rows: Sequence[Row], axis: str, between: tuple[float, float] | None) 
     table = plain_table()
     for name in (axis.removeprefix(CONTROLLER_AXIS), *_TITLES.values(), "Δ̄", "ρ̄", "D_Φ", "η·α", "step"):
         table.add_column(name, justify="right", no_wrap=True)
-    values = sorted({axis_value(row, axis) for row in rows}, key=_as_number)
+    values = sorted(dict.fromkeys(axis_value(row, axis) for row in rows), key=_as_number)  # names in their order
     groups = [[row for row in rows if axis_value(row, axis) == value] for value in values]
     for value, here in zip(values, groups, strict=True):
         spread = [_mean_text(mean_over_seeds(here, name)) for name in _TITLES]
@@ -188,15 +255,19 @@ def _print(rows: Sequence[Row], axis: str, between: tuple[float, float] | None) 
             _short(mean_over_seeds(here, name).mean, digits=2)
             for name in ("Delta_bar", "rho_bar", "D_phi", "eta_alpha_max")
         ]
-        table.add_row(_short(value), *spread, *plain, _step_text(here))
+        table.add_row(_label(value, axis), *spread, *plain, _step_text(here))
     console.print(table)
     if any(row.get("avg_forgetting") is not None for row in rows):  # rows of older versions do not have it
         lost = [_short(mean_over_seeds(here, "avg_forgetting").mean, digits=2) for here in groups]
         console.print(f"mean forgetting of a past task, line by line: {', '.join(lost)}")
     console.print("[dim]± s.e. over seeds; D_Φ and ρ̄ over the smallest ball around optima and models;[/]")
     console.print("[dim]η·α is the largest over t; step ≤½: η ≤ 1/(2α_t) in every run, ≤1: η ≤ 1/α_t;[/]")
-    console.print("[dim]slopes are log-log, with their 95 % interval over seeds[/]")
+    if axis not in NAMED:
+        console.print("[dim]slopes are log-log, with their 95 % interval over seeds[/]")
     console.print(f"[dim]{_tolerance_text(rows)}[/]")
+    if axis in NAMED:
+        console.print()
+        return
     where = "" if between is None else f", {axis} in [{between[0]:g}, {between[1]:g}]"
     for name, words in _TITLES.items():
         slope = loglog_slope(rows, axis, name, between)
@@ -217,6 +288,13 @@ def _tolerance_text(rows: Sequence[Row]) -> str:
     return f"δ > δ′, the premise of Theorems 1 and 2: {which} (smallest feasible δ′: {_short(smallest)})"
 
 
+def _label(value: object, axis: str) -> str:
+    """A value of the axis; a controller with its usual parameters by its name alone."""
+    if axis == _CONTROLLER and (rule := controller_of(str(value))) == type(rule)():
+        return rule.name
+    return _short(value)
+
+
 def _as_number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else math.inf
 
@@ -225,10 +303,11 @@ def _fixed(row: Row, axis: str) -> str:
     """The settings that do not vary."""
     wanted = ("T", "d", "memory", "V", "eta", "eta_factor", "delta", "steps", "V_schedule")
     names = [n for n in wanted if n != axis and row.get(n) is not None]
-    if row.get("controller") and not axis.startswith(CONTROLLER_AXIS):
+    if row.get("controller") and not axis.startswith(_CONTROLLER):
         names.append("controller")
     numbers = ", ".join(f"{name}={_short(row[name])}" for name in names)
-    return f"{numbers}, {row['reference']}/{row['weights']}" + (", exact" if row["solver"] == "exact" else "")
+    scheme = "/".join(row[name] for name in ("reference", "weights") if name != axis)
+    return f"{numbers}, {scheme}" + (", exact" if row["solver"] == "exact" and axis != "solver" else "")
 
 
 def _mean_text(value: Spread) -> str:

@@ -4,7 +4,9 @@ A file holds `statement`, `form`, the `tasks` (optima, and Hessians or memory wh
 either the `settings` of `simulate` or prescribed `models` and the settings of `follow`, or in place of tasks and
 settings a `construction` by name with its parameters, such as `flips`; further a `ball` where the statement's set W
 is not the smallest one, the `options` of `evaluate`, premises that it `waives`, both sides as `expected`, and the
-form that `holds` instead.
+form that `holds` instead. A statement in expectation says over how many `seeds` of the gradient noise it is averaged.
+A statement is known by its name. Of a statement in a Python file the name ends in .py; the file is not run for being
+named here, and whoever reads the instance has to name it again.
 
 >>> bound = replay(load_counterexample("lemma1_main_text"))
 >>> bool(bound.violated), round(float(bound.worst().lhs), 4), round(float(bound.worst().rhs), 4)
@@ -20,9 +22,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
+import numpy as np
 from msgspec.structs import asdict
 
-from ..bounds import Bound, evaluate, follow
+from ..bounds import Bound, Statement, evaluate, follow
 from ..geometry import Ball
 from ..ground.errors import ColdError, unknown_name
 from ..ground.reading import read_toml
@@ -79,6 +82,7 @@ class _Told(msgspec.Struct):
     ball: _Ball | None = None
     options: dict[str, Any] = {}
     waives: list[str] = []
+    seeds: Annotated[int, msgspec.Meta(ge=1, le=100_000)] | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ class Counterexample:
     """One stored instance."""
 
     name: str
-    statement: str
+    statement: str | Statement
     form: str
     note: str
     tasks: Tasks
@@ -98,24 +102,34 @@ class Counterexample:
     ball: Ball | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     waives: tuple[str, ...] = ()  #: premises that the paper does not state, and that this instance shows to be needed
+    seeds: int | None = None  #: how often the stream is run, each time with gradient noise of its own; None: once
 
     @property
     def T(self) -> int:
         return self.tasks.T
 
     def run(self) -> Run:
-        """The trajectory: simulated, or the prescribed models."""
+        """The trajectory: simulated, or the prescribed models. With `seeds` there is one per seed."""
         if self.models is not None:
             return follow(self.tasks, self.models, **self.settings)
+        if self.seeds is not None:
+            return simulate(self.tasks[None][np.zeros(self.seeds, int)], **self.settings)
         return simulate(self.tasks, **self.settings)
+
+    def first_run(self) -> Run:
+        """The trajectory, or the first of several."""
+        return replace(self, seeds=None).run()
 
 
 def counterexample_names() -> list[str]:
     return sorted(path.stem for path in _FOLDER.glob("*.toml"))
 
 
-def load_counterexample(name: str | Path) -> Counterexample:
-    """A stored instance by its name, or one of the user's own by its path."""
+def load_counterexample(name: str | Path, statement: Statement | None = None) -> Counterexample:
+    """A stored instance by its name, or one of the user's own by its path.
+
+    statement : that of the Python file which the instance names; the file itself is not looked for
+    """
     path = path_of(name)
     content = read_toml(path)
     try:
@@ -137,11 +151,26 @@ def load_counterexample(name: str | Path) -> Counterexample:
             raise unknown_name(f"setting in {path.name}", key, [one for one in known if one not in ("tasks", "models")])
     if "V" not in settings or (told.models is not None and "delta" not in settings):
         raise ColdError(f"{path} is no counterexample file: its settings lack V or delta")
-    given = {key: getattr(told, key) for key in ("statement", "form", "note", "holds", "exact", "models", "options")}
+    names = ("form", "note", "holds", "exact", "models", "options", "seeds")
+    given = {key: getattr(told, key) for key in names}
     return Counterexample(
-        name=path.stem, tasks=tasks, settings=settings, expected=asdict(told.expected), waives=tuple(told.waives),
+        name=path.stem, statement=_whose(path, told.statement, statement), tasks=tasks, settings=settings,
+        expected=asdict(told.expected), waives=tuple(told.waives),
         ball=None if told.ball is None else Ball(told.ball.center, told.ball.radius), **given,
     )  # fmt: skip
+
+
+def _whose(path: Path, named: str, given: Statement | None) -> str | Statement:
+    """What the instance is about; a Python file that it names is asked for."""
+    own = named.endswith(".py")
+    if own and given is None:
+        file = Path(named).name
+        raise ColdError(
+            f"{path} is about the statement of {file}, which is not run unless you name it: --statement {file}"
+        )
+    if given is not None and not own:
+        raise ColdError(f"{path} is about {named}, not about the statement of a file; leave --statement out")
+    return named if given is None else given
 
 
 def path_of(name: str | Path) -> Path:
@@ -175,6 +204,8 @@ def replay(instance: Counterexample, form: str | None = None) -> Bound:
     """
     chosen = instance.form if form is None else form
     bound = evaluate(instance.statement, chosen, instance.run(), instance.ball, **instance.options)
+    if instance.seeds is not None:
+        bound = bound.at(0)  # the mean over the seeds stands in every entry
     if chosen != instance.form:
         return bound
     return replace(bound, assumptions={n: met for n, met in bound.assumptions.items() if n not in instance.waives})

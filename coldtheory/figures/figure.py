@@ -71,6 +71,7 @@ class Figure:
     draw: str  #: "module:function"
     aliases: tuple[str, ...] = ()
     profile: str | None = None  #: of a training figure's runs
+    words: str = ""  #: what follows `coldtheory plot` in the command that draws it; the id, unless given
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"\w[\w.+-]*", self.id):
@@ -79,7 +80,11 @@ class Figure:
     @property
     def command(self) -> str:
         """What makes the data; for a theory figure it draws, too."""
-        return f"coldtheory plot {self.id}" if self.kind == "theory" else self.data[0].command
+        return self.drawn_by if self.kind == "theory" else self.data[0].command
+
+    @property
+    def drawn_by(self) -> str:
+        return f"coldtheory plot {self.words or self.id}"
 
     def state(self, folder: Path) -> State:
         return worst(data.state(folder) for data in self.data)

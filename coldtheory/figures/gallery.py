@@ -77,8 +77,7 @@ def caption_of(figure: Figure) -> Caption:
         for one in seen_in(figure.id)
     )
     runs = None if figure.kind == "theory" else {"command": figure.command, "profile": figure.profile}
-    drawn_by = f"coldtheory plot {figure.id}"
-    return Caption(figure.title, figure.sentence, figure.label, drawn_by, runs, tuple(readings))
+    return Caption(figure.title, figure.sentence, figure.label, figure.drawn_by, runs, tuple(readings))
 
 
 def read_caption(path: Path) -> Caption:

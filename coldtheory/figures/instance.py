@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,21 +12,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ..bounds import STATEMENTS, Bound
+from ..bounds import Bound
 from ..quadratics import Array
 from ..simulation import Run
 from . import style as s
 
 _MANY = 10  # tasks; more of them share one colour map and get no name each
 _MODEL = "black"
+_WIDTH = 110  # signs of a title on one line
 _OFF = 2.5  # times the main bound's largest term: taller bars are cut
 
 
-def draw_instance(run: Run, bounds: Sequence[Bound], w_star: Array | None = None) -> Figure:
+def draw_instance(run: Run, bounds: Sequence[Bound], title: str, w_star: Array | None = None) -> Figure:
     """(a) optima and models, (b) queues, (c) the sides of each bound (at its worst entry) with its terms stacked.
 
-    `run` has one stream and one setting; more than two dimensions are shown in the two widest directions.
-    `w_star` are the comparators w*_t, (T, d), of the statements that have them.
+    `title` says what the statement is. `run` has one stream and one setting; more than two dimensions are shown in
+    the two widest directions. `w_star` are the comparators w*_t, (T, d), of the statements that have them.
     """
     figure = s.new_figure(s.PAGE, 2.75)
     axes = figure.subplots(1, 3, width_ratios=[1.25, 1.0, 0.75 + 0.35 * len(bounds)])
@@ -34,16 +36,17 @@ def draw_instance(run: Run, bounds: Sequence[Bound], w_star: Array | None = None
     _queues(axes[1], run, colors)
     _sides(axes[2], bounds)
     s.letter(list(axes))
-    figure.suptitle(_title(run, bounds[0]), fontsize=7.5)
+    figure.suptitle(_title(run, title), fontsize=7.5)
     return s.finish(figure)
 
 
-def _title(run: Run, bound: Bound) -> str:
+def _title(run: Run, title: str) -> str:
     settings = run.settings
     eta = "" if settings.solver == "exact" else rf", $\eta$ = {float(run.eta[0]):.4g}, J = {int(settings.steps)}"
     how = "minimiser" if settings.solver == "exact" else "gradient steps"
+    words = textwrap.fill(title, _WIDTH).replace("$", r"\$")
     return (
-        f"{STATEMENTS[bound.id].title}\n{s.METHOD_NAME[settings.reference]}, {settings.weights} weights, {how}: "
+        f"{words}\n{s.METHOD_NAME[settings.reference]}, {settings.weights} weights, {how}: "
         rf"V = {float(run.V):.4g}, $\delta$ = {float(run.delta):.4g}{eta}"
     )
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint
 from typing import Annotated, Any
 
@@ -30,6 +31,9 @@ from .limits import demand_memory
 from .plugins import entry_points, load
 
 _SEED_BYTES = 1000  # of the settings of one seed, at least
+_LONGEST = 600  # signs of what typer says of the words of a call
+#: Words that typer cannot read. Its public errors are kinds of this one, which has no public name.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and nothing else on stdout.")]
 
@@ -57,19 +61,13 @@ def program(modules: Mapping[str, str], group: str) -> typer.Typer:
                     self.commands.update(_added(modules[name], name) if name in modules else _plugged(group, name))
             return super().get_command(ctx, cmd_name)
 
+        def make_context(self, *words: Any, **more: Any) -> Any:
+            with _in_one_line():
+                return super().make_context(*words, **more)
+
         def invoke(self, ctx: Any) -> Any:
-            try:
+            with _in_one_line():
                 return super().invoke(ctx)
-            except ColdError as error:
-                complain(str(error))
-            except BrokenPipeError:  # see `run_program`
-                raise
-            except OSError as error:  # of a path that a user gave, or of a disk
-                where = "" if error.filename is None else f"{error.filename}: "
-                complain(str(ColdError(f"{where}{error.strerror or error}; choose another path")))
-            except MemoryError:
-                complain("there is not enough memory for this; ask for less")
-            raise typer.Exit(2)
 
     return typer.Typer(
         cls=Commands,
@@ -78,6 +76,38 @@ def program(modules: Mapping[str, str], group: str) -> typer.Typer:
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+
+
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    """Whatever is wrong with the words, a file, the disk or the memory: one line, and exit code 2."""
+    try:
+        yield
+    except ColdError as error:
+        complain(str(error))
+    except _UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # the help is printed already
+            raise
+        context: Any = getattr(error, "ctx", None)
+        command = f"'{context.command_path} --help'" if context is not None else "--help"
+        complain(str(ColdError(f"{_message(error)} see {command}")))
+    except BrokenPipeError:  # see `run_program`
+        raise
+    except OSError as error:  # of a path that a user gave, or of a disk
+        where = "" if error.filename is None else f"{error.filename}: "
+        complain(str(ColdError(f"{where}{error.strerror or error}; choose another path")))
+    except MemoryError:
+        complain("there is not enough memory for this; ask for less")
+    else:
+        return
+    raise typer.Exit(2)
+
+
+def _message(error: Any) -> str:
+    """What typer says of words that it cannot read, on one line, cut where it repeats very long ones."""
+    words = " ".join(str(error.format_message()).split()).rstrip(".")
+    words = words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
+    return words if words.endswith("?") else f"{words};"
 
 
 def run_program(app: typer.Typer) -> None:

@@ -11,7 +11,11 @@ from pathlib import Path
 from .errors import ColdError
 
 VARIABLE = "COLD_MEMORY"  #: the environment variable that sets another limit, in bytes
-_GROUP = Path("/sys/fs/cgroup")
+_GROUPS = Path("/sys/fs/cgroup")
+_OWN_GROUPS = Path("/proc/self/cgroup")
+#: Where a control group says its limit, what it uses, and how much of that is only kept of files: version 2, version 1.
+_SECOND = ("memory.max", "memory.current", "inactive_file")
+_FIRST = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 _LITTLE = 1e6  # bytes for which the system is not asked: that would take longer than reading a small file
 
 
@@ -78,8 +82,38 @@ def _machine() -> float:
 
 
 def _control_group() -> float:
-    """What a container has left; none of these files exists outside of one."""
-    with suppress(OSError, ValueError):
-        limit = float((_GROUP / "memory.max").read_text())  # "max", for no limit, is no number
-        return max(limit - float((_GROUP / "memory.current").read_text()), 0.0)
-    return math.inf
+    """What is left to the control groups that this process is in, as a container or a batch system makes them."""
+    least = math.inf
+    with suppress(OSError, UnicodeError):
+        for line in _OWN_GROUPS.read_text().splitlines():
+            _, _, named = line.partition(":")
+            controllers, _, path = named.partition(":")
+            if "memory" in controllers.split(","):
+                least = min(least, _left_in(_GROUPS / "memory", path, _FIRST))
+            elif not controllers:
+                least = min(least, _left_in(_GROUPS, path, _SECOND))
+    return least
+
+
+def _left_in(top: Path, path: str, names: tuple[str, str, str]) -> float:
+    """The smallest rest of a group and of those above it, which bind as well.
+
+    A container sees its own group as the topmost one, whatever its path says: what is not there is passed over.
+    """
+    own = top / path.strip("/")
+    return min(_left(group, names) for group in (own, *own.parents) if group.is_relative_to(top))
+
+
+def _left(group: Path, names: tuple[str, str, str]) -> float:
+    limit_file, used_file, kept_name = names
+    try:
+        limit = float((group / limit_file).read_text())  # "max", for no limit, is no number
+        used = float((group / used_file).read_text())
+    except (OSError, ValueError):
+        return math.inf
+    with suppress(OSError, ValueError):  # the system gives up what it keeps of files before it refuses memory
+        for line in (group / "memory.stat").read_text().splitlines():
+            name, _, count = line.partition(" ")
+            if name == kept_name:
+                used -= float(count)
+    return max(limit - used, 0.0)

@@ -87,6 +87,10 @@ class CosineFacts(Facts):
         return self.phi_hat.values(self.trace.w)
 
     @cached_property
+    def hat_above(self) -> Array:  # type: ignore[override]
+        return np.asarray(self.hat - self.W.extremes(self.phi_hat)[0][:, None])
+
+    @cached_property
     def hat_ref(self) -> Array:  # type: ignore[override]
         return reference_values(self.hat, self.reference, None)
 
@@ -126,6 +130,11 @@ class CosineFacts(Facts):
     def gaps(self) -> Array:  # type: ignore[override]
         lowest, highest = self.W.extremes(self.phi_hat)
         return np.asarray(highest - lowest)
+
+    @cached_property
+    def eps(self) -> Array:  # type: ignore[override]
+        """0 where DPP_t was minimised over a finite W; unknown under gradient descent."""
+        return np.full((*self.lead, self.T), 0.0 if self.solver == "exact" else np.nan)
 
     @cached_property
     def models_inside(self) -> np.ndarray:  # type: ignore[override]

@@ -13,7 +13,7 @@ from string import Template
 from typing import Any
 
 from .. import __version__
-from ..bounds import STATEMENTS
+from ..bounds import STATEMENTS, Statement, plugged_statements
 from ..controllers import CONTROLLERS
 from ..ground.errors import ColdError
 from ..ground.provenance import provenance
@@ -50,10 +50,13 @@ _NO_FIGURES = "<p>No pictures yet; <code>coldtheory plot all</code> draws them.<
 _RESULT_KEYS = ("regime", "T", "d", "V", "eta", "delta", "steps", "reference", "weights", "solver")
 
 
-def build_report(outcomes: Outcomes, *, results: Path, figures: Path | None) -> str:
-    """The whole page from outcomes, a folder of stored results and a folder of figures (None: no figures)."""
+def build_report(outcomes: Outcomes, *, results: Path, figures: Path | None, own: Iterable[Statement] = ()) -> str:
+    """The whole page from outcomes, a folder of stored results and a folder of figures (None: no figures).
+
+    own : further statements to show, beside ours and those of installed packages
+    """
     origin = provenance()
-    statements = list(STATEMENTS.values())
+    statements = [*STATEMENTS.values(), *plugged_statements(taken=STATEMENTS).values(), *own]
     script = _script()
     pictures = figure_cards(figures) if figures is not None else ""
     page = Template(_file("page.html"))
@@ -73,7 +76,8 @@ def build_report(outcomes: Outcomes, *, results: Path, figures: Path | None) -> 
         sliders="".join(_slider(*slider) for slider in _SLIDERS),
         seeds="".join(f"<option>{seed}</option>" for seed in SEEDS),
         controllers="".join(f"<option>{name}</option>" for name in CONTROLLERS),
-        statements=statement_cards(statements),
+        statements=statement_cards(s for s in statements if not s.beyond),
+        beyond=statement_cards(s for s in statements if s.beyond),
         figures=f'<div class="gallery">{pictures}</div>' if pictures else _NO_FIGURES,
         commands="".join(f"<dt><code>{escape(line)}</code></dt><dd>{escape(what)}</dd>" for line, what in _COMMANDS),
         results=_results(results),

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from ..claims import NO_RUNS, VERDICTS
+from ..paper import beyond_the_paper
 from .mathml import paragraphs, scrolled, typeset
 from .outcomes import FAILED, FROM_CLAIM, NEEDED, Row
 
@@ -24,12 +25,20 @@ def verdicts_of(rows: Sequence[Row]) -> list[tuple[str, int]]:
 
 
 def verdict_share(rows: Sequence[Row]) -> str:
-    """A bar of all verdicts, and their numbers below it."""
-    counts = verdicts_of(rows)
+    """A bar of all verdicts on the paper and their numbers below it; then those of theorems that the paper lacks."""
+    beyond = [row for row in rows if beyond_the_paper(row["label"])]
+    paper = [row for row in rows if not beyond_the_paper(row["label"])]
+    counts = verdicts_of(paper)
     parts = "".join(f'<span class="{kind(name)}" style="flex-grow:{count}"></span>' for name, count in counts)
-    told = "".join(f'<span class="badge {kind(name)}">{count} {escape(name)}</span>' for name, count in counts)
-    claims = f'<a href="#verdicts">{len(rows)} claims</a>'
-    return f'<div class="share" aria-hidden="true">{parts}</div><p class="tally">{claims}{told}</p>'
+    tallies = _tally(paper, "claims") + (_tally(beyond, "claims beyond the paper") if beyond else "")
+    return f'<div class="share" aria-hidden="true">{parts}</div>{tallies}'
+
+
+def _tally(rows: Sequence[Row], words: str) -> str:
+    told = "".join(
+        f'<span class="badge {kind(name)}">{count} {escape(name)}</span>' for name, count in verdicts_of(rows)
+    )
+    return f'<p class="tally"><a href="#verdicts">{len(rows)} {words}</a>{told}</p>'
 
 
 def verdict_buttons(rows: Sequence[Row]) -> str:

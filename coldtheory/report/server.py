@@ -1,8 +1,9 @@
 """The page on this machine only.
 
 A page that is open elsewhere in the browser may send requests here, too, and a name of its own may point here. So a
-request is answered only if it has one Host header, with this machine and this port. A client that sends nothing is
-dropped after a while, and no more than a few are served at once: whoever holds them open holds up nothing else.
+request is answered only if it has exactly one Host header (else 400), with this machine and this port (else 403). A
+client that sends nothing is dropped after a while, and no more than a few are served at once: whoever holds them open
+holds up nothing else.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class OneFileServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, file: Path, port: int) -> None:
-        self.file = file
+    def __init__(self, file: Path, port: int, patience: float) -> None:
+        self.file, self.patience = file, patience
         self._places = threading.BoundedSemaphore(AT_ONCE)
         super().__init__((HOST, port), _OneFile)
 
@@ -53,14 +54,17 @@ class OneFileServer(ThreadingHTTPServer):
         """Quiet: a client that has gone is no news."""
 
 
-def make_server(file: Path, port: int = 0) -> OneFileServer:
-    """A server of one file on 127.0.0.1; port 0 takes a free one. The file is read at every request."""
+def make_server(file: Path, port: int = 0, *, patience: float = PATIENCE) -> OneFileServer:
+    """A server of one file on 127.0.0.1; port 0 takes a free one. The file is read at every request.
+
+    patience : seconds after which a client that sends nothing is dropped
+    """
     if not file.is_file():
         raise ColdError(f"there is no {file}; make it with 'coldtheory report --out {file}'")
     if not 0 <= port <= 65535:
         raise ColdError(f"the port must be from 0 to 65535, got {port}")
     try:
-        return OneFileServer(file, port)
+        return OneFileServer(file, port, patience)
     except OSError as error:
         raise ColdError(f"cannot listen on port {port}: {error.strerror or error}; --port 0 takes a free one") from None
 
@@ -71,7 +75,10 @@ def address_of(server: ThreadingHTTPServer) -> str:
 
 class _OneFile(BaseHTTPRequestHandler):
     server: OneFileServer
-    timeout = PATIENCE
+
+    def setup(self) -> None:
+        super().setup()
+        self.connection.settimeout(self.server.patience)
 
     def do_GET(self) -> None:
         self._answer(with_body=True)
@@ -82,7 +89,11 @@ class _OneFile(BaseHTTPRequestHandler):
     def _answer(self, *, with_body: bool) -> None:
         port = self.server.server_address[1]
         names = [f"{name}:{port}" for name in _NAMES] + list(_NAMES if port == _USUAL else ())
-        if self.headers.get_all("Host", []) not in [[name] for name in names]:
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) != 1:
+            self.send_error(HTTPStatus.BAD_REQUEST, "there must be exactly one Host header")
+            return
+        if hosts[0] not in names:
             self.send_error(HTTPStatus.FORBIDDEN)
             return
         if self.path.split("?")[0] not in _PATHS:

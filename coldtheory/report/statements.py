@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 from ..bounds import Statement
+from ..bounds.own import LABEL
 from .mathml import paragraphs, scrolled, typeset
 
 _MODEL = (
@@ -70,13 +71,17 @@ def statement_cards(statements: Iterable[Statement]) -> str:
 
 def _card(statement: Statement) -> str:
     told = statement.explain
-    parts = [("As printed", told.printed), ("What is wrong", told.wrong), ("Correct form", told.correct)]
+    if statement.label.startswith(LABEL):
+        parts = [("Forms", ", ".join(statement.forms)), ("In words", told.correct)]
+    else:
+        parts = [("As printed", told.printed), ("What is wrong", told.wrong), ("Correct form", told.correct)]
     parts += [("Conventions", told.conventions), ("Proof", told.proof)]
     words = "".join(f"<h4>{name}</h4>{paragraphs(text)}" for name, text in parts if text)
-    terms = "".join(f"<li><b>{typeset(name)}</b>: {typeset(text)}</li>" for name, text in told.terms.items())
+    terms = "".join(f"<li><b>{typeset(name)}</b>: {typeset(text)}</li>" for name, text in told.terms.items() if text)
     words += f"<h4>Terms</h4><ul>{terms}</ul>" if terms else ""
+    formula = scrolled(statement.latex) if statement.latex else ""
     return (
         f'<details class="statement" id="statement-{escape(statement.id)}"><summary><b>{typeset(statement.title)}</b>'
-        f' <code>{escape(statement.label)}</code></summary><div class="explain">{scrolled(statement.latex)}{words}'
+        f' <code>{escape(statement.label)}</code></summary><div class="explain">{formula}{words}'
         "</div></details>"
     )

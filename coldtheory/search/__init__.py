@@ -6,9 +6,22 @@
 True
 """
 
+from .challenge import Challenge, Tally, challenge
 from .driver import Found, Limits, SearchProgress, search
 from .files import save_instance
 from .instance import Confirmed
 from .plans import Plan, plan_for
 
-__all__ = ["Confirmed", "Found", "Limits", "Plan", "SearchProgress", "plan_for", "save_instance", "search"]
+__all__ = [
+    "Challenge",
+    "Confirmed",
+    "Found",
+    "Limits",
+    "Plan",
+    "SearchProgress",
+    "Tally",
+    "challenge",
+    "plan_for",
+    "save_instance",
+    "search",
+]

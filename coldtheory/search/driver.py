@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import OptimizeResult, differential_evolution
 
-from ..bounds import Bound
+from ..bounds import Bound, Statement, find_statement
 from ..ground.checks import number, whole
 from ..ground.errors import ColdError, unknown_name
 from ..quadratics import Array
@@ -47,6 +47,11 @@ class Found:
     rounds: int
     evaluations: int
     seconds: float
+    applicable: int  #: of the evaluations, those that meet all premises
+
+
+class NothingMet(ColdError):
+    """No run of the family meets the premises."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ class _Stop(Exception):
 
 
 def search(
-    statement: str,
+    statement: str | Statement,
     form: str | None = None,
     plan: Plan | None = None,
     *,
@@ -103,7 +108,7 @@ def search(
     seconds      : a time limit; 60 if no limit is given at all
     rounds       : stop after so many restarts
     candidates   : stop after the population in which so many runs are reached
-    until_broken : stop at the first clear violation; None stops for forms that are known to be false
+    until_broken : stop at the first clear violation; None stops for forms that nobody says are true
     waived       : premises that need not hold, to see whether a statement can do without them
     clock        : where the seconds come from
 
@@ -113,13 +118,15 @@ def search(
     >>> found.best.broken, found.best.instance.T
     (True, 3)
     """
-    form = first_form(statement) if form is None else form
-    check_form(statement, form)
-    plan = plan_for(statement, form) if plan is None else plan.checked()
+    told = find_statement(statement)
+    form = first_form(told) if form is None else form
+    check_form(told, form)
+    plan = plan_for(told, form) if plan is None else plan.checked()
     seed = whole("seed", seed, least=0)
     limits = Limits(seconds, rounds, candidates).checked()
-    hunt = _Hunt(statement, form, plan, limits, seed, tuple(waived), watch, clock)
-    return hunt.run(hunt.probe.kind == "false as printed" if until_broken is None else until_broken)
+    hunt = _Hunt(told, form, plan, limits, seed, tuple(waived), watch, clock)
+    doubtful = hunt.probe.kind in ("false as printed", "conjectured")
+    return hunt.run(doubtful if until_broken is None else until_broken)
 
 
 class _Hunt:
@@ -127,7 +134,7 @@ class _Hunt:
 
     def __init__(
         self,
-        statement: str,
+        statement: Statement,
         form: str,
         plan: Plan,
         limits: Limits,
@@ -138,12 +145,12 @@ class _Hunt:
     ) -> None:
         self.statement, self.form, self.plan = statement, form, plan
         self.limits, self.seed, self.waived, self.watch, self.clock = limits, seed, waived, watch, clock
-        self.began, self.rounds, self.evaluations = clock(), 0, 0
+        self.began, self.rounds, self.evaluations, self.applicable = clock(), 0, 0, 0
         self.best: Confirmed | None = None
         self.top = -np.inf
         for name in waived:
             if name not in self.probe.assumptions:
-                raise unknown_name(f"premise of {statement} ({form})", name, self.probe.assumptions)
+                raise unknown_name(f"premise of {statement.id} ({form})", name, self.probe.assumptions)
 
     @cached_property
     def probe(self) -> Bound:
@@ -172,17 +179,18 @@ class _Hunt:
             if over or (until_broken and self.best is not None and _clear(self.best.score)):
                 break
         if self.best is None:
-            raise ColdError(
-                f"no run of this family meets the premises of {self.statement} ({self.form}); try other --T, "
+            raise NothingMet(
+                f"no run of this family meets the premises of {self.statement.id} ({self.form}); try other --T, "
                 "--weights, --reference or --solver, or more --seconds or --rounds"
             )
         best = in_few_digits(self.best)
         config = {
-            "statement": self.statement, "form": self.form, "seed": self.seed, "seconds": self.limits.seconds,
+            "statement": self.statement.id, "form": self.form, "seed": self.seed, "seconds": self.limits.seconds,
             "candidates": self.limits.candidates, "rounds": self.rounds, "evaluations": self.evaluations,
             "until_broken": until_broken, "waived": list(self.waived), "plan": asdict(self.plan),
         }  # fmt: skip
-        return Found(self.statement, self.form, best, config, self.rounds, self.evaluations, self.elapsed)
+        counts = (self.rounds, self.evaluations, self.elapsed, self.applicable)
+        return Found(self.statement.id, self.form, best, config, *counts)
 
     def _round(self, space: Space, rng: np.random.Generator, until_broken: bool) -> bool:
         """One restart; whether a limit is reached."""
@@ -193,6 +201,7 @@ class _Hunt:
                 raise _Stop
             values = assess(self.statement, self.form, space.decode(points.T), self.plan, self.waived)
             self.evaluations += len(values)
+            self.applicable += int((values > REFUSED).sum())
             here.take(points.T, values)
             self.top = max(self.top, here.score)
             self.watch(SearchProgress(self.elapsed, self.limits, self.rounds, self.evaluations, space.T, self.top))

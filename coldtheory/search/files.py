@@ -32,6 +32,7 @@ def file_content(found: Found) -> dict[str, Any]:
         content["options"] = best.plain["options"]
     return {
         **content,
+        **({"seeds": best.instance.seeds} if best.instance.seeds else {}),
         "tasks": best.plain["tasks"],
         "settings": best.plain["settings"],
         "search": found.config,
@@ -42,7 +43,8 @@ def file_content(found: Found) -> dict[str, Any]:
 def _note(found: Found) -> str:
     what = "Breaks the statement" if found.best.broken else "The tightest instance found"
     beyond = f" The premises {', '.join(found.best.waived)} were not asked for." if found.best.waived else ""
-    return f"{what}; found by a search from a cold start, seed {found.config['seed']}.{beyond}"
+    how = found.config.get("stage", "a search from a cold start")
+    return f"{what}; found by {how}, seed {found.config['seed']}.{beyond}"
 
 
 def to_toml(data: Mapping[str, Any]) -> str:

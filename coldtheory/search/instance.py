@@ -13,18 +13,20 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context, Decimal
 from typing import Any
 
-from ..bounds import STATEMENTS, Bound
+from ..bounds import Bound, Statement
 from ..counterexamples import Counterexample, replay
 from ..ground.errors import ColdError, DivergenceWarning
 from ..tasks import from_optima
-from .plans import MAIN_FORMS, Plan
-from .population import scores, step_sizes, tasks_of, tightness
+from .plans import Plan, main_forms
+from .population import scores, settings_of, step_sizes, tasks_of, tightness
 from .space import Candidates
 
-Plain = dict[str, dict[str, Any]]  #: "tasks", "settings" and "options", each of numbers, lists and names
+#: "tasks", "settings", "options" and, where gradients are noisy, "seeds", each of numbers, lists and names
+Plain = dict[str, dict[str, Any]]
 
 _KEPT = 0.9  # of a violation's margin survives the rounding to few digits
 _DIGITS = 17  # a double exactly
+_CONFIRMING = 2000  # noise seeds of an instance that is reported
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,28 +60,24 @@ def plain_of(candidates: Candidates, plan: Plan, row: int) -> Plain:
     names = ("optima", "hessians", "memory_optima", "memory_hessians")
     given = {name: getattr(candidates, name) for name in names}
     tasks = {name: values[row].tolist() for name, values in given.items() if values is not None}
-    settings: dict[str, Any] = {
-        "V": float(candidates.V[row]),
-        "delta": float(candidates.delta[row]),
-        "eta": float(step_sizes(tasks_of(candidates), candidates, plan)[row]),
-        "steps": plan.steps,
-        "w0": candidates.w0[row].tolist(),
-        "solver": plan.solver,
-        "reference": plan.reference,
-        "weights": plan.weights,
-    }
+    settings = settings_of(candidates, plan, row, step_sizes(tasks_of(candidates), candidates, plan)[row])
+    if plan.noise_seeds:  # fresh noise: what the search fitted to the noise that it saw must not count
+        settings |= {"noise_seed": 1}
     prime = candidates.delta_prime
     return {
         "tasks": tasks,
         "settings": settings,
         "options": {} if prime is None else {"delta_prime": float(prime[row])},
+        **({"seeds": {"count": _CONFIRMING}} if plan.noise_seeds else {}),
     }
 
 
-def confirm(plain: Plain, statement: str, form: str, waived: Collection[str] = (), name: str = "found") -> Confirmed:
+def confirm(
+    plain: Plain, statement: str | Statement, form: str, waived: Collection[str] = (), name: str = "found"
+) -> Confirmed:
     """The statement on the instance, simulated alone."""
     bare = Counterexample(name, statement, form, "", from_optima(**plain["tasks"]), plain["settings"], {},
-                          options=plain["options"])  # fmt: skip
+                          options=plain["options"], seeds=plain.get("seeds", {}).get("count"))  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DivergenceWarning)
         bound = replay(bare).worst()
@@ -94,10 +92,9 @@ def in_form(found: Confirmed, form: str) -> Bound:
 
 
 def form_that_holds(found: Confirmed) -> str | None:
-    """The form that is known to be true (`corrected` or `proved`), if there is one and it holds on this run."""
-    own, forms = found.instance.form, STATEMENTS[found.instance.statement].forms
-    for form in MAIN_FORMS:
-        if form != own and form in forms and str(in_form(found, form).outcome) == "holds":
+    """The first form that is meant to be true and does hold on this run, if there is one."""
+    for form in main_forms(found.instance.statement):
+        if form != found.instance.form and str(in_form(found, form).outcome) == "holds":
             return form
     return None
 

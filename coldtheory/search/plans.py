@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from itertools import product
 from typing import Any, Literal, get_args
 
-from ..bounds import STATEMENTS
-from ..ground.checks import choice, number, whole
+from ..bounds import Statement, find_statement
+from ..bounds.own import LABEL
+from ..controllers import CONTROLLERS, controller_of
+from ..ground.checks import choice, number, shown, whole
 from ..ground.errors import ColdError
 from ..settings import Reference, Solver, Weights
 
 Hessians = Literal["identity", "scalar", "psd"]
+Moves = Literal["no", "up", "down", "any"]
+EtaRule = Literal["constant", "auto"]
 
 _LARGEST_T, _LARGEST_D = 60, 8
 MAIN_FORMS = ("corrected", "proved")  #: names of the form of a statement that is true
@@ -18,7 +25,8 @@ MAIN_FORMS = ("corrected", "proved")  #: names of the form of a statement that i
 
 @dataclass(frozen=True)
 class Plan:
-    """A family of runs. Optima, curvatures, memory, x_0, V, delta, delta' and eta are searched within it."""
+    """A family of runs. Optima, curvatures, memory, x_0, V, its moves, delta, delta', eta and the size of the noise are
+    searched within it."""
 
     T: tuple[int, int] = (3, 3)  #: first and last number of tasks; every restart takes the next one
     d: int = 1
@@ -32,6 +40,10 @@ class Plan:
     step_limit: float = 1.0  #: eta alpha_t stays at or below this
     printed_alpha: bool = False  #: the limit is for V L + l Qbar[t-1], whatever the weights
     ideal: bool = False  #: the statement compares with eq. ideal_cl, so delta and delta' must leave it feasible
+    V_moves: Moves = "no"  #: how V_t may change from task to task: not at all, never fall, never rise, or freely
+    eta_rule: EtaRule = "constant"  #: "auto": eta_t = c/alpha_t, where c is searched below step_limit
+    controller: str = "queue"  #: as `coldtheory.controllers.controller_of` reads it
+    noise_seeds: int = 0  #: gradients are noisy, and a candidate is judged by its mean over so many runs; 0: no noise
 
     def checked(self) -> Plan:
         for kind, name, known in (
@@ -39,6 +51,8 @@ class Plan:
             ("weights", self.weights, Weights),
             ("solver", self.solver, Solver),
             ("kind of Hessians", self.hessians, Hessians),
+            ("way in which V moves", self.V_moves, Moves),
+            ("rule of eta", self.eta_rule, EtaRule),
         ):
             choice(kind, name, get_args(known))
         given = (("T", self.T[0]), ("T", self.T[1]), ("d", self.d), ("steps", self.steps), ("blocks", self.blocks))
@@ -57,6 +71,11 @@ class Plan:
             raise ColdError(f"steps must be between 1 and 100, got {self.steps}")
         if not 0 < self.step_limit <= 100:
             raise ColdError(f"step_limit must be above 0 and at most 100, got {self.step_limit}")
+        rule = controller_of(self.controller)
+        if self.solver == "exact" and (rule.looks == "always" or self.noise_seeds):
+            what = "noise_seeds" if self.noise_seeds else f"the controller {rule.name}"
+            raise ColdError(f"{what} and the exact minimiser do not go together: take solver gd")
+        whole("noise_seeds", self.noise_seeds, least=0, most=10_000)
         return self
 
 
@@ -88,21 +107,77 @@ _FORMS: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 
-def check_form(statement: str, form: str) -> None:
+# What a statement of one's own leaves open, all of it is tried; the simplest first.
+_OPEN: dict[str, tuple[Any, ...]] = {
+    "d": (1, 2),
+    "solver": ("gd", "exact"),
+    "weights": ("mean", "sum"),
+    "reference": ("previous", "best", "stored"),
+}
+# Further freedoms are tried one at a time, with the simplest of the above.
+_ASIDE: dict[str, tuple[Any, ...]] = {"V_moves": ("any",), "controller": tuple(CONTROLLERS)[1:]}
+
+
+def check_form(statement: str | Statement, form: str) -> None:
     """A `ColdError` with the nearest names unless this statement has this form."""
-    choice(f"form of {statement}", form, STATEMENTS[choice("statement", statement, STATEMENTS)].forms)
+    told = find_statement(statement)
+    choice(f"form of {told.id}", form, told.forms)
 
 
-def first_form(statement: str) -> str:
+def first_form(statement: str | Statement) -> str:
     """The first of `printed`, `corrected` and `proved` that the statement has, else the form that it lists first."""
-    forms = STATEMENTS[choice("statement", statement, STATEMENTS)].forms
+    forms = find_statement(statement).forms
     return next((name for name in ("printed", *MAIN_FORMS) if name in forms), next(iter(forms)))
 
 
-def plan_for(statement: str, form: str, **chosen: Any) -> Plan:
+def main_forms(statement: str | Statement) -> tuple[str, ...]:
+    """The forms that are meant to be true: `corrected` or `proved`, else all after the first, the last one first."""
+    forms = find_statement(statement).forms
+    return tuple(name for name in MAIN_FORMS if name in forms) or tuple(reversed(list(forms)[1:]))
+
+
+def plan_for(statement: str | Statement, form: str, **chosen: Any) -> Plan:
     """The default plan of a form with the user's choices (those that are not None) in place of its entries."""
     check_form(statement, form)
-    told = STATEMENTS[statement]
-    family = {**told.family, **told.family_of_form.get(form, {}), **_FORMS.get((statement, form), {})}
-    plan = replace(_PLANS.get(statement, Plan()), **family)
-    return replace(plan, **{name: value for name, value in chosen.items() if value is not None}).checked()
+    told = find_statement(statement)
+    family = {**_family(told, form), **_FORMS.get((told.id, form), {})}
+    try:
+        plan = _filled(_PLANS.get(told.id, Plan()), family)
+    except ColdError as error:
+        line = getattr(inspect.unwrap(told.forms[form]), "__code__", None)
+        at = "" if line is None else f":{line.co_firstlineno}"
+        raise ColdError(f"{told.id}{at} ({form}), where to look: {error}") from None
+    return _filled(plan, {name: value for name, value in chosen.items() if value is not None})
+
+
+def _filled(plan: Plan, entries: Mapping[str, Any]) -> Plan:
+    """A plan with these entries, checked; one number of tasks may stand for a range."""
+    for name in entries:
+        choice("field of a plan", name, [field.name for field in fields(Plan)])
+    T = entries.get("T", plan.T)
+    span = (T, T) if isinstance(T, int) else T
+    if not (isinstance(span, tuple | list) and len(span) == 2):
+        raise ColdError(f"T is a number of tasks or a pair such as (2, 8), got {shown(T)}")
+    return replace(plan, **{**entries, "T": tuple(span)}).checked()
+
+
+def plans_for(statement: str | Statement, form: str, **chosen: Any) -> list[Plan]:
+    """The plan of a form, and for a statement of one's own the same with all that its premises leave open."""
+    told = find_statement(statement)
+    plan = plan_for(told, form, **chosen)
+    if not told.label.startswith(LABEL):
+        return [plan]
+    fixed = {*_family(told, form), *(name for name, value in chosen.items() if value is not None)}
+    free = {name: values for name, values in _OPEN.items() if name not in fixed}
+    plans = [replace(plan, **dict(zip(free, values, strict=True))) for values in product(*free.values())]
+    return plans + [replace(plans[0], **{name: value}) for name in _ASIDE if name not in fixed for value in _ASIDE[name]
+                    if name != "controller" or _together(plans[0], value)]  # fmt: skip
+
+
+def _together(plan: Plan, controller: str) -> bool:
+    """Whether the plan's solver can go with this controller."""
+    return plan.solver == "gd" or controller_of(controller).looks != "always"
+
+
+def _family(told: Statement, form: str) -> dict[str, Any]:
+    return {**told.family, **told.family_of_form.get(form, {})}

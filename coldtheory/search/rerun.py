@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from ..bounds import Bound
+from ..bounds import Bound, Statement
 from ..counterexamples import Counterexample, load_counterexample, path_of, replay
 from ..ground.errors import ColdError, DivergenceWarning
 from ..ground.reading import read_toml
@@ -33,20 +33,23 @@ class Rerun:
         return not self.off
 
 
-def rerun(name: str | Path, form: str | None = None) -> Rerun:
+def rerun(name: str | Path, form: str | None = None, statement: Statement | None = None) -> Rerun:
     """Simulate the instance and evaluate its own form, and `form` (by default the one that holds instead).
+
+    An instance of a statement in a Python file needs the `statement`: what a file names is not run.
 
     >>> again = rerun("lemma1_main_text")
     >>> again.comes_out, str(again.stored.outcome), str(again.other.outcome)
     (True, 'violated', 'holds')
     """
     try:
-        instance = load_counterexample(name)
+        instance = load_counterexample(name, statement)
+        check_form(instance.statement, instance.form)
         if form is not None:
             check_form(instance.statement, form)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DivergenceWarning)
-            run = instance.run()
+            run = instance.first_run()
             stored = replay(instance).worst()
             wanted = instance.holds if form is None else form
             other = None if wanted is None or wanted == instance.form else replay(instance, wanted).worst()

@@ -21,6 +21,7 @@ from .plans import Plan
 
 _NOTHING = 0.25  # the share of an increment's range that stands for exactly 0
 _CURVATURE = 4.0  # decades between two tasks
+_STRIDE = 2.0  # decades of V between two tasks, where it moves
 _FEASIBLE = 1e-9
 
 
@@ -38,6 +39,8 @@ class Candidates:
     share: Array  #: eta as a share of its limit, (B,)
     delta_prime: Array | None  #: (B,)
     w_star: Array | None  #: (B, T, d), where a closed form gives the comparators
+    factors: Array | None = None  #: V_t / V, (B, T)
+    noise: Array | None = None  #: standard deviation of the gradient noise per coordinate, (B,)
 
 
 class _Reader:
@@ -102,16 +105,19 @@ class Space:
         memory_optima = memory_hessians = None
         if plan.memory:
             memory_optima = spread(optima + reader.signed(pieces, d))
-            own = self._shapes(reader, pieces)
-            if own is not None and shapes is not None:
-                memory_hessians = spread(_hessians(shapes + own, plan.hessians, d))
+            bent = self._shapes(reader, pieces)
+            if bent is not None and shapes is not None:
+                memory_hessians = spread(_hessians(shapes + bent, plan.hessians, d))
         optima, hessians = spread(optima), None if shapes is None else spread(_hessians(shapes, plan.hessians, d))
         w0 = optima[:, 0] if plan.solver == "exact" else optima[:, 0] + reader.signed(d)
         V = reader.log(-8.0, 6.0)
         share = np.ones(len(V)) if plan.solver == "exact" else reader.log(-4.0, 0.0)
+        factors = None if plan.V_moves == "no" else self._factors(reader)
+        noise = reader.log(-3.0, 1.0) if plan.noise_seeds else None
+        own = (optima, hessians, memory_optima, memory_hessians, w0, V)
         if not plan.ideal:
             delta = reader.log(-8.0, 1.0)
-            return Candidates(optima, hessians, memory_optima, memory_hessians, w0, V, delta, share, None, None)
+            return Candidates(*own, delta, share, None, None, factors, noise)
         seen = Quadratics.of(
             optima if memory_optima is None else memory_optima, hessians if memory_hessians is None else memory_hessians
         )
@@ -119,7 +125,14 @@ class Space:
         delta = lowest * (1.0 + reader.log(-4.0, 2.0))
         delta_prime = lowest * (1.0 + _FEASIBLE * 10) + (1.0 - reader.log(-4.0, 0.0)) * (delta - lowest)
         w_star = comparators_of(optima, seen, delta_prime)
-        return Candidates(optima, hessians, memory_optima, memory_hessians, w0, V, delta, share, delta_prime, w_star)
+        return Candidates(*own, delta, share, delta_prime, w_star, factors, noise)
+
+    def _factors(self, reader: _Reader) -> Array:
+        """V_t / V, 1 at first; a step of V may be exactly 0, like any other increment, (B, T)."""
+        steps = reader.signed(self.T - 1, 1)
+        if self.plan.V_moves != "any":
+            steps = np.abs(steps) if self.plan.V_moves == "up" else -np.abs(steps)
+        return np.asarray(10.0 ** (_STRIDE * np.cumsum(_after_zero(steps), axis=1)[..., 0]))
 
     def _shapes(self, reader: _Reader, count: int) -> Array | None:
         """Increments of (log10 of eigenvalues, turns) for `count` Hessians, (B, count, m); None for identity."""

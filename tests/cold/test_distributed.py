@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from cold.distributed import Group, cut, joined
-from cold.losses import merged
+from cold.distributed import Group, joined
+from cold.losses import cut, merged
 from tests.cold.several_processes import RUNS, run
 
 pytestmark = pytest.mark.torch_kernels

@@ -1,4 +1,4 @@
-"""A package of someone else adds a claim, a command and a figure: built, installed, and used as a user would."""
+"""A package of someone else adds a claim, a command, a figure and a statement: built, installed, used as by a user."""
 
 from __future__ import annotations
 
@@ -35,6 +35,9 @@ hello = "tiny_plug_in:hello"
 
 [project.entry-points."coldtheory.figures"]
 tiny = "tiny_plug_in.pictures:figures"
+
+[project.entry-points."coldtheory.statements"]
+tiny_queues = "tiny_plug_in.queues"
 """
 MODULE = '''
 """Two claims and one command."""
@@ -100,6 +103,21 @@ def figures(wanted):
     squares = TableData("tiny-squares", "coldtheory plot tiny-figure", "tiny_plug_in.pictures:table", {"points": 5})
     yield Figure("tiny-figure", "", "Squares", "They grow.", "theory", (squares,), "tiny_plug_in.pictures:draw")
 '''
+STATEMENT = '''
+"""The average queue is at most a third of l r^2/2."""
+
+from coldtheory.bounds import bound, form
+
+
+@form(T=(2, 4))
+def printed(facts):
+    return bound(facts, facts.avg_Qbar, facts.l * facts.r**2 / 6, premises=["Case 1", "models in W"])
+
+
+@form(T=8)
+def longer(facts):
+    return bound(facts, facts.avg_Qbar, facts.l * facts.r**2 / 6, premises=["Case 1", "models in W", "exact minimiser"])
+'''
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +127,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Command:
     (source / "tiny_plug_in").mkdir()
     (source / "tiny_plug_in" / "__init__.py").write_text(MODULE)
     (source / "tiny_plug_in" / "pictures.py").write_text(PICTURES)
+    (source / "tiny_plug_in" / "queues.py").write_text(STATEMENT)
     (source / "pyproject.toml").write_text(PYPROJECT)
     quiet = ("--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check")
     subprocess.run([sys.executable, "-m", "pip", "install", *quiet, "--target", target, source], check=True)
@@ -148,3 +167,17 @@ def test_its_figure_is_listed_and_drawn(command: Command, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "tiny-figure.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "tiny-figure.csv").read_text().splitlines()[-1] == "4,16"
+
+
+def test_its_statement_is_taken_as_one_of_ours(command: Command, tmp_path: Path) -> None:
+    done = command("check", "tiny_queues", "--candidates", "2000", "--json")
+    assert done.returncode in (0, 1), done.stderr
+    assert [row["form"] for row in json.loads(done.stdout)] == ["printed", "longer"]
+    saved = str(tmp_path / "found.toml")
+    found = command("search", "tiny_queues", "--form", "longer", "--candidates", "20000", "--out", saved, "--json")
+    assert found.returncode == 0, found.stderr
+    assert json.loads(found.stdout)["statement"] == "tiny_queues"
+    again = command("replay", saved, "--json")  # an installed package is trusted: no option is needed
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["lhs"] == json.loads(found.stdout)["lhs"]
+    assert "did you mean tiny_queues" in command("search", "tiny_queue").stderr

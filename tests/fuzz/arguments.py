@@ -286,7 +286,7 @@ def outcome_of(function: Function, given: dict[str, Any], bad: list[str]) -> str
     return "accepted"
 
 
-def fuzz(count: int, seed: int, folder: Path) -> Tally:
+def fuzz(count: int, seed: int | str, folder: Path) -> Tally:
     """So many calls, with one to three bad arguments each."""
     rng, tally = random.Random(seed), Tally()
     with sandbox(folder):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from typer.testing import CliRunner
 
+from cold.data import load_benchmark
 from cold.data.binary import CIFAR10
 from cold.grid.cells import write_failure
 from cold.runs import pack
@@ -19,14 +20,28 @@ from coldtheory.cli import app as coldtheory_app
 from coldtheory.figures.figure import TableData
 from coldtheory.figures.gallery import FORMAT as FIGURE
 from coldtheory.figures.table import Table
+from coldtheory.ground.files import write_atomically
 from coldtheory.report.outcomes import Outcomes, place, store_outcomes
+from coldtheory.store import read_rows, row_files
 from tests.cold.data.test_data_readers import image_tree, write_cifar, write_mnist, write_tar, write_tree
 from tests.cold.runs.small_runs import config, store
 from tests.cold.studies.test_studies import OWN
 from tests.cold.tables.made_rows import TINY as TERMS
 from tests.cold.tiny_runs import tiny
-from tests.fuzz.sandbox import EVIL
+from tests.fuzz.databases import left_by_a_killed_program
+from tests.fuzz.sandbox import EVIL, PRECIOUS, emptied
 
+#: A method of one's own: what a user names with --method is run.
+METHOD = "from cold.methods.er import ER\n\n\nclass Own(ER):\n    name = 'own'\n"
+#: A statement of one's own, which is run in the same way.
+STATEMENT = """'''The average queue is at most l r^2/2.'''
+from coldtheory.bounds import bound, form
+
+
+@form
+def printed(facts):
+    return bound(facts, facts.avg_Qbar, facts.l * facts.r**2 / 2, premises=["Case 1", "models in W"])
+"""
 SMALL = TableData("small", "coldtheory plot small", "tests.fuzz.corpus:table", {"n": 3})
 
 
@@ -34,12 +49,28 @@ def table(*, n: int, tell: object) -> Table:
     return Table.of({"V": float(i), "name": "a"} for i in range(n))
 
 
+def fresh(folder: Path) -> None:
+    """The corpus in `folder`/inside, the working directory; made once, then copied from `folder`/template."""
+    inside, template = folder / "inside", folder / "template"
+    if not template.exists():
+        make(inside)
+        load_benchmark("folder:images")  # puts decoded images into the cache
+        shutil.copytree(inside, template, symlinks=True)
+        return
+    emptied(inside)
+    shutil.copytree(template, inside, symlinks=True, dirs_exist_ok=True)
+
+
 def make(folder: Path) -> None:
     """One file or folder of each kind, below the working directory `folder`."""
     (folder / "evil.py").write_text(EVIL)
+    (folder / PRECIOUS).write_text("stays")
     words = "sweep-V --V 50,200 --seeds 2 --T 5 --engine serial --out"
     done = CliRunner().invoke(coldtheory_app, [*words.split(), "results"])
     assert done.exit_code == 0, done.output
+    _other_stores(folder)
+    (folder / "own.py").write_text(METHOD)
+    (folder / "mine.py").write_text(STATEMENT)
     row = {"id": "thm3", "verdict": "holds", "evidence": "found", "recorded": "holds", "changed": False, "margin": 0.5}
     origin = {"commit": "abc", "changed": False, "time": "2026-01-01T00:00:00+00:00"}
     store_outcomes(Outcomes(({**row, "data": {}, "depends_on": {"code x": "1"}},), origin), place(folder / "results"))
@@ -74,6 +105,15 @@ def make(folder: Path) -> None:
             packed.writestr(name, content)
     write_mnist(folder / "home" / "mnist", packed=True)
     write_cifar(folder / "home", CIFAR10, as_tar=True, n=10)
+
+
+def _other_stores(folder: Path) -> None:
+    """The same rows as earlier versions stored them, and with the journal that a killed program leaves."""
+    (path,) = row_files(folder / "results")
+    write_atomically(folder / "old" / f"{path.stem}.json", json.dumps(read_rows(path)))
+    halted = folder / "halted" / path.name
+    write_atomically(halted, path.read_bytes())
+    halted.with_name(f"{path.name}-journal").write_bytes(left_by_a_killed_program(path))
 
 
 def _figures(folder: Path) -> None:

@@ -33,11 +33,14 @@ from coldtheory.report.outcomes import read_outcomes
 from coldtheory.search.files import to_toml
 from coldtheory.search.rerun import rerun
 from coldtheory.sources import load_source
+from coldtheory.store import StoredRows
 from tests.fuzz import corpus, programs
-from tests.fuzz.sandbox import Tally, emptied, escaped, outcome_of, sandbox
+from tests.fuzz.databases import damaged_database, damaged_journal
+from tests.fuzz.sandbox import Tally, escaped, outcome_of, sandbox
 from tests.fuzz.values import PLAIN, changed, damaged
 
 Damage = Callable[[bytes, random.Random], bytes]
+_SWEEP = "--seeds 2 --T 5 --engine serial --out FOLDER"
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,11 @@ class Format:
 
 
 def _call(program: str, *words: str) -> Callable[[Path], None]:
-    """A reader that is a command; PATH and FOLDER stand for the damaged file and its folder."""
+    """A reader that is a command; PATH, FOLDER and STEM stand for the damaged file, its folder and its name."""
 
     def read(path: Path) -> None:
         told = [word.replace("PATH", str(path)).replace("FOLDER", str(path.parent)) for word in words]
+        told = [word.replace("STEM", path.name.partition(".")[0]) for word in told]
         outcome = programs.outcome_of(program, told)
         if outcome == "refused":
             raise ColdError(outcome)
@@ -66,16 +70,21 @@ def _call(program: str, *words: str) -> Callable[[Path], None]:
 def formats() -> list[Format]:
     """Every format with every reader that it has."""
     return [
-        Format("results/high-*", _call("coldtheory", "results", "ls", "--json"), _json),
-        Format(
-            "results/high-*",
-            _call("coldtheory", *["sweep-V", "--V", "50,200,300", "--seeds", "2", "--T", "5", "--engine", "serial"]),
-        ),
-        Format(
-            "results/high-*",
-            _call("coldtheory", *["sweep-V", "--V", "50,200", "--seeds", "2", "--T", "5", "--engine", "serial"]),
-            _json,
-        ),
+        *[
+            Format(files, read, damage)
+            for files, damage in (
+                ("results/high-*", damaged_database),
+                ("old/high-*", _json),
+                ("halted/*-journal", damaged_journal),
+            )
+            for read in (
+                _stored,
+                _call("coldtheory", "results", "ls", "--json", "--out", "FOLDER"),
+                _call("coldtheory", "results", "export", "STEM", "--out", "FOLDER"),
+                _call("coldtheory", *f"sweep-V --V 50,200,300 {_SWEEP}".split()),
+                _call("coldtheory", *f"sweep-V --V 50,200 {_SWEEP}".split()),
+            )
+        ],
         Format("results/checks/outcomes.json", read_outcomes, _json),
         Format("results/checks/outcomes.json", _call("coldtheory", "check", "--stale"), _json),
         Format(
@@ -119,6 +128,14 @@ def formats() -> list[Format]:
         Format("images.tar.gz", lambda path: extract(path, Path("extracted")), _tar),
         Format("home/*.safetensors", _cached),
     ]
+
+
+def _stored(path: Path) -> None:
+    """All that a store of rows can be asked."""
+    with StoredRows(path.with_name(f"{path.name.partition('.')[0]}.sqlite")) as stored, stored.unchanged():
+        _ = stored.source, stored.origins, stored.summary(), stored.has_another_schema()
+        keys = [row["key"] for row in stored.rows()]
+        _ = list(stored.rows(keys)), stored.having(keys), len(stored)
 
 
 def _cached(path: Path) -> None:
@@ -223,9 +240,9 @@ def _sign(raw: bytes, rng: random.Random) -> bytes:
     data = bytearray(raw)
     if rng.random() < 0.3:
         for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-            at = data.find(mark)
-            if at >= 0:
-                data[at + offset + rng.choice([0, 2, 12, 16])] ^= rng.choice([1, 8, 99])
+            at = data.find(mark) + offset + rng.choice([0, 2, 12, 16])
+            if mark in data and at < len(data):
+                data[at] ^= rng.choice([1, 8, 99])
     return bytes(data)
 
 
@@ -239,7 +256,7 @@ def _zip(raw: bytes, rng: random.Random) -> bytes:
         for name in rng.sample(_NAMES, 2):
             entry = zipfile.ZipInfo(name)
             entry.external_attr = rng.choice([0, 0o120777 << 16, 0o010644 << 16, 0o060644 << 16, 0o100644 << 16])
-            file.writestr(entry, rng.choice([b"/etc/passwd", b"\0" * 10_000_000, good.read(good.namelist()[0])]))
+            file.writestr(entry, rng.choice([b"/proc/version", b"\0" * 10_000_000, good.read(good.namelist()[0])]))
     return _sign(packed.getvalue(), rng)
 
 
@@ -353,18 +370,14 @@ def _put(path: Path, content: bytes) -> None:
         path.write_bytes(content)
 
 
-def fuzz(count: int, seed: int, folder: Path, only: str = "") -> Tally:
+def fuzz(count: int, seed: int | str, folder: Path, only: str = "") -> Tally:
     """So many damaged files; every format whose files have `only` in their names has its turn."""
     rng, tally = random.Random(seed), Tally()
     with sandbox(folder) as inside:
-        corpus.make(inside)
-        load_benchmark("folder:images")  # puts decoded images into the cache
-        shutil.copytree(inside, folder / "template", symlinks=True)
         known = [one for one in formats() if only in one.files]
         for number in range(count):
             one = known[number % len(known)]
-            emptied(inside)
-            shutil.copytree(folder / "template", inside, symlinks=True, dirs_exist_ok=True)
+            corpus.fresh(folder)
             found = sorted(path for path in inside.glob(one.files) if path.is_file())
             if not found:
                 raise AssertionError(f"the corpus has no {one.files}")

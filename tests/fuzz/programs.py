@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,14 +15,20 @@ from typer.testing import CliRunner
 from cold.cli.app import app as cold_app
 from coldtheory.cli.app import app as coldtheory_app
 from tests.fuzz import corpus
-from tests.fuzz.sandbox import Enough, Tally, emptied, escaped, limited, sandbox, where
+from tests.fuzz.sandbox import Enough, Tally, escaped, limited, sandbox, where
 from tests.fuzz.values import text
 
 APPS = {"coldtheory": coldtheory_app, "cold": cold_app}
+#: Options and arguments that take a place, or the name of what is there.
+_NAMES = ("run", "runs", "regime", "file", "method", "config", "terms", "name", "names", "statement")
+#: Those that take a Python file and run it, since the user names it. What must never run is named for the others.
+_RUN = ("method", "statement")
 AFRESH = 60  # cases after which the folder is put back as it was
 PLACES = (
     "results",
     "results/checks/outcomes.json",
+    "old",
+    "halted",
     "runs",
     "packed",
     "trained",
@@ -41,6 +46,8 @@ PLACES = (
     "images.zip",
     "home",
     "evil.py",
+    "own.py",
+    "mine.py",
     "nowhere",
     "nowhere/deep.npz",
     "out.toml",
@@ -88,6 +95,8 @@ def drawn_words(command: Command, rng: random.Random, runs: list[str]) -> list[s
     for argument in command.arguments:
         for _ in range(rng.choice([0, 1, 1, 1, 1, 2])):
             words.append(_value(argument, rng, runs))
+    if any(argument.name in _RUN for argument in command.arguments):  # which of them it is depends on their number
+        words = [_trusted(word) for word in words]
     for option in rng.sample(command.options, min(len(command.options), rng.choice([0, 1, 1, 2, 2, 3, 5]))):
         name = rng.choice([*option.opts, *option.secondary_opts])
         if option.is_flag:
@@ -97,7 +106,7 @@ def drawn_words(command: Command, rng: random.Random, runs: list[str]) -> list[s
                 [name, _value(option, rng, runs)] if rng.random() < 0.7 else [f"{name}={_value(option, rng, runs)}"]
             )
     if rng.random() < 0.03:
-        words.insert(rng.randrange(len(words) + 1), text(rng))
+        words.insert(rng.randrange(len(words) + 1), _trusted(text(rng)))
     if command.words[:1] == ("run",) and rng.random() < 0.7:  # where a run is small enough to begin
         small = "--dataset synthetic --limit-train 20 --limit-test 10 --epochs 1 --memory 30 --threads 1"
         words += [word for word in small.split() if rng.random() < 0.95]
@@ -105,12 +114,22 @@ def drawn_words(command: Command, rng: random.Random, runs: list[str]) -> list[s
 
 
 def _value(parameter: Any, rng: random.Random, runs: list[str]) -> str:
+    """One word; see `_RUN`."""
+    word = _word(parameter, rng, runs)
+    return _trusted(word) if parameter.name in _RUN else word
+
+
+def _trusted(word: str) -> str:
+    return word.replace("evil.py", "own.py")
+
+
+def _word(parameter: Any, rng: random.Random, runs: list[str]) -> str:
     described = getattr(parameter, "type_descriptor", None)
     kind = described.annotation if described is not None else parameter.type
     told = str(kind).lower()
     if rng.random() < 0.15:
         return text(rng)
-    if "path" in told or parameter.name in ("run", "runs", "regime", "file", "method", "config", "terms"):
+    if "path" in told or parameter.name in _NAMES:
         return rng.choice([*PLACES, *runs]) if rng.random() < 0.85 else text(rng)
     choices = [one for one in get_args(kind) if isinstance(one, str)] or list(getattr(kind, "choices", ()))
     if choices and rng.random() < 0.8:
@@ -139,27 +158,24 @@ def outcome_of(program: str, words: list[str]) -> str:
 
 
 def _refusal(done: Result, call: str) -> str:
-    """Exit code 2 comes with one line that begins with "error:", or with typer's own words."""
+    """Exit code 2 comes with one line that begins with "error:"."""
     lines = [line for line in done.stderr.splitlines() if line.strip()]
-    if "Usage: " in done.output:  # typer's own words on options that it does not know or cannot read
-        return "refused"
     if sum(line.startswith("error: ") for line in lines) != 1 or not lines[-1].startswith("error: "):
         return f"exit code 2 of {call} without one line of error: {lines[-3:]}"
     return "refused"
 
 
-def fuzz(count: int, seed: int, folder: Path) -> Tally:
+def fuzz(count: int, seed: int | str, folder: Path) -> Tally:
     """So many calls, in a folder of their own."""
     rng, tally, known = random.Random(seed), Tally(), commands()
     with sandbox(folder) as inside:
-        corpus.make(inside)
-        shutil.copytree(inside, folder / "template", symlinks=True)
+        corpus.fresh(folder)
         runs = [f"{place}/{path.name}" for place in ("runs", "trained") for path in sorted((inside / place).iterdir())]
         runs += [path.rpartition("/")[2] for path in runs]
+        runs += [path.stem for path in (inside / "old").iterdir()] * 3
         for number in range(count):
             if number and number % AFRESH == 0:
-                emptied(inside)
-                shutil.copytree(folder / "template", inside, symlinks=True, dirs_exist_ok=True)
+                corpus.fresh(folder)
             command = rng.choice(known)
             words = drawn_words(command, rng, runs)
             outcome = outcome_of(command.program, words)

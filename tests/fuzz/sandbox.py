@@ -16,17 +16,24 @@ import urllib.error
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import torch
+import typer.main
+
 from coldtheory.ground.errors import ColdError
 
 MEMORY = 2e8  # bytes that a case may ask for
-CALLS = 150_000  # of functions, after which an accepted case is left alone
+CALLS = 80_000  # of functions, after which an accepted case is left alone
 EVIL = "from pathlib import Path\nPath(__file__).with_name('executed').write_text('x')\n"
+
+
+PRECIOUS = "precious"  #: a file in the sandbox that nothing may remove; no case names one outside that could be
 
 
 class Enough(BaseException):
@@ -49,6 +56,9 @@ class Tally:
             setattr(self, outcome, getattr(self, outcome) + 1)
         else:
             self.failures.append(f"{outcome}\n    by {what}")
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(*(getattr(self, name) + getattr(other, name) for name in vars(self)))
 
     def __str__(self) -> str:
         alike = Counter(line.partition("\n")[0] for line in self.failures)
@@ -85,6 +95,7 @@ def limited(work: Callable[[], Any], calls: int = CALLS) -> Any:
         return work()
     finally:
         sys.setprofile(before)
+        torch.set_grad_enabled(True)  # a case may be cut off where it would have put this back
 
 
 def outcome_of(work: Callable[[], Any]) -> str:
@@ -128,7 +139,13 @@ def escaped(folder: Path) -> str | None:
     outside = [path.name for path in folder.iterdir() if path.name not in ("inside", "template")]
     if outside:
         return f"wrote outside: {outside}"
-    return "executed a file" if next((folder / "inside").rglob("executed"), None) else None
+    executed = list((folder / "inside").rglob("executed"))
+    for mark in executed:
+        mark.unlink()  # it is the fault of one case
+    if executed:
+        return "executed a file"
+    removed = (folder / "template").exists() and not (folder / "inside" / PRECIOUS).exists()
+    return "removed a file" if removed else None
 
 
 def emptied(inside: Path) -> None:
@@ -167,6 +184,7 @@ _STAND_INS: dict[str, Any] = {
     "coldtheory.certify.run_certificate": _left_out,
     "torch.nn.Module.compile": lambda *_, **__: None,
     "time.sleep": lambda _: None,
+    "typer.testing._get_command": cache(typer.main.get_command),  # built once, not in every case
 }
 
 
@@ -176,7 +194,8 @@ def load_everything() -> None:
         package = importlib.import_module(name)
         for found in pkgutil.walk_packages(package.__path__, f"{name}."):
             if not found.name.endswith("__main__"):
-                importlib.import_module(found.name)
+                with suppress(*([ImportError] if ".adapters." in found.name else [])):  # to packages that may be absent
+                    importlib.import_module(found.name)
     for name in (
         "seaborn",
         "matplotlib.backends.backend_agg",

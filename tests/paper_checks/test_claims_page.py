@@ -33,6 +33,8 @@ def test_every_claim_stands_in_its_place_with_its_statement_and_verdict():
 def test_the_page_is_read_as_it_is_meant():
     found = rows_on_the_page()
     assert {name: verdict for name, (verdict, _) in found.items()} == {claim.id: claim.recorded for claim in CLAIMS}
-    counts = Counter(verdict for verdict, _ in found.values())
-    assert all(f"{count} {verdict}" in PAGE.read_text(encoding="utf-8") for verdict, count in counts.items())
+    for beyond, words in ((False, "claims: "), (True, "claims beyond the paper: ")):
+        counts = Counter(claim.recorded for claim in CLAIMS if claim.beyond == beyond)
+        (line,) = re.findall(rf"^{counts.total()} {words}(.*)\.$", PAGE.read_text(encoding="utf-8"), flags=re.M)
+        assert sorted(line.split(", ")) == sorted(f"{count} {verdict}" for verdict, count in counts.items())
     assert sum(margin is not None for _, margin in found.values()) > len(found) / 2

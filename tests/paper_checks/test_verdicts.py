@@ -34,7 +34,7 @@ def test_recorded_verdict_is_found_again(claim):
         assert row["margin"] >= 0
 
 
-def test_every_statement_of_the_paper_is_claimed():
+def test_every_statement_is_claimed():
     labels = {c.label for c in CLAIMS}
     assert {statement.label for statement in STATEMENTS.values()} <= labels
     named = {"lemma1", "lemma2", "thm1", "thm2", "thm3", "thm4", "cor1", "cor2-gradient", "cor2-queue", "gap",

@@ -17,8 +17,12 @@ TINY: dict[str, Any] = {
     "threads": 1, "model": "mlp-12",
 }  # fmt: skip
 STREAM: dict[str, Any] = {"memory_policy": "reservoir", "replay": "mixed", "options": {"fill": "stream"}}
-#: Few inner steps and passes where the published number would take minutes.
-SMALL_OPTIONS: dict[str, dict[str, Any]] = {"mer": {"batches": 2}, "gdumb": {"passes": 3}}
+#: Few inner steps and passes where the published number would take minutes; averages that follow in a few dozen steps.
+SMALL_OPTIONS: dict[str, dict[str, Any]] = {
+    "mer": {"batches": 2},
+    "gdumb": {"passes": 3},
+    "cls-er": {"stable_rate": 1.0, "stable_decay": 0.5, "plastic_rate": 1.0, "plastic_decay": 0.5},
+}
 
 
 def two_widths() -> Benchmark:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from coldtheory import Run, from_optima, simulate
+from coldtheory import Run, from_optima, from_points, simulate
 from coldtheory.bounds import STATEMENTS, evaluate, follow
 
 pytestmark = pytest.mark.kernels
@@ -42,6 +42,33 @@ def _pulled() -> Run:
     return simulate([[0.0], [2.0], [0.0], [2.0]], V=1.0, eta=0.2, delta=1e-3)
 
 
+def _forgotten() -> Run:
+    """The second task wants the model where it may go, and the first forgets 1/2 by it, 1/4 more than delta."""
+    return simulate([[0.0], [1.0]], V=1.0, delta=0.25, solver="exact", reference="stored")
+
+
+def _two_clusters() -> Run:
+    """Four points at 1 and four at -1, and a memory that holds those at 1 only; W is centred between them."""
+    points = [[[1.0]] * 4 + [[-1.0]] * 4] * 2
+    draws = (from_points(points, m=4, seed=seed) for seed in range(100))
+    tasks = next(one for one in draws if one.phi_hat.optima[0, 0] == 1.0)
+    return simulate(tasks, V=1.0)
+
+
+def _at_the_tolerance() -> Run:
+    """The second task forgets the first by exactly delta."""
+    return simulate([[0.0], [1.0]], V=1.0, delta=0.5, solver="exact", reference="stored", controller="yu-neely")
+
+
+def _creeping() -> Run:
+    """One coordinate more per task: every task forgets delta = 1/2 per task, and no queue fills."""
+    return simulate(np.tri(5, k=-1)[:, :4], V=1.0, delta=0.5, solver="exact")
+
+
+def _rising_stored() -> Run:
+    return follow(np.zeros((4, 1)), [[0.0], [0.0], [1.0], [2.0], [3.0]], V=1.0, delta=0.25, reference="stored")
+
+
 ATTAINED: dict[tuple[str, str], list[Callable[[], Run]]] = {
     ("lemma1", "appendix"): [lambda: follow([[0.0], [0.0]], [[0.0], [0.0], [1.0]], V=1.0, delta=0.25)],
     ("lemma1", "corrected"): [_rising],
@@ -61,7 +88,26 @@ ATTAINED: dict[tuple[str, str], list[Callable[[], Run]]] = {
     ("lindley", "reverse"): [_rising, _pulled],
     ("lindley", "corrected"): [_rising_freely],
     ("lindley", "a_priori"): [_to_the_rim],
+    ("forgetting", "proved"): [_forgotten],
+    ("forgetting", "sharp"): [_forgotten],
+    ("adaptive_step", "proved"): [_one_task, lambda: _one_step(0.3)],
+    ("adaptive_step", "any_case"): [_one_task, lambda: _one_step(0.3)],
+    ("adaptive_step", "mean_queue"): [_one_task, lambda: _one_step(0.3)],
+    ("adaptive_step", "sharp"): [_one_task, lambda: _one_step(0.3), lambda: _one_step(0.8)],
+    ("adaptive_step", "total_step"): [lambda: simulate(np.zeros((4, 1)), V=2.0, eta="auto", delta=0.1)],
+    ("moving_gradient", "sharp"): [_one_task],
+    ("memory_size", "always"): [_two_clusters],
+    ("leaky_queue", "cap"): [_forgotten],
+    ("leaky_queue", "violation"): [_forgotten],
+    ("yu_neely", "drift"): [_at_the_tolerance],
+    ("creeping", "proved"): [_creeping],
+    ("creeping", "average"): [_creeping],
+    ("creeping", "one_delta"): [_forgotten],
+    ("pareto", "proved"): [_pulled],
+    ("pareto", "frontier"): [_pulled],
+    ("no_tradeoff", "proved"): [_rising_stored],
 }
+OPTIONS: dict[str, dict[str, object]] = {"forgetting": {"delta_prime": 0.5, "w_star": [[0.0], [1.0]]}}
 
 
 def test_every_tight_form_is_listed() -> None:
@@ -73,7 +119,7 @@ def test_every_tight_form_is_listed() -> None:
 @pytest.mark.parametrize(("id_", "form"), ATTAINED, ids=map("-".join, ATTAINED))
 def test_the_two_sides_are_equal(id_: str, form: str) -> None:
     for make in ATTAINED[id_, form]:
-        bound = evaluate(id_, form, make())
+        bound = evaluate(id_, form, make(), **OPTIONS.get(id_, {}))
         assert bound.outcome == "holds", [name for name, met in bound.assumptions.items() if not met]
         filled = bound.lhs != 0.0
         assert filled.any()

@@ -20,7 +20,8 @@ pytestmark = pytest.mark.kernels
 FOLDER = Path(counterexamples.__file__).parent
 INSTANCES = {instance.name: instance for instance in all_counterexamples()}
 # Queues square the models, so that digits double with every task: rationals are for small T.
-SMALL = [name for name, instance in INSTANCES.items() if instance.T <= 4]
+# Theorems that the paper lacks are checked in fractions in files of their own, as some of their sides are roots.
+SMALL = [name for name, one in INSTANCES.items() if one.T <= 4 and not STATEMENTS[one.statement].beyond]
 # With at most this many tasks the printed statement is true, so a stored instance with one task more is the smallest.
 # In DPP_t only queues Q_k[t-1] with k < t-1 can be positive (t >= 3), and with one past task sum and mean agree.
 TRUE_UP_TO = {
@@ -34,6 +35,8 @@ TRUE_UP_TO = {
     ("cor2_queue", "printed"): 2,
     ("constraint", "printed"): 2,
     ("constraint", "printed_index"): 1,
+    ("forgetting_uniform", "hoped"): 2,  # with one past task the mean over the tasks is that task
+    ("yu_neely", "hoped"): 2,
 }
 # With sum weights; no proof that fewer are impossible. The shortest swing that breaks Corollary 1 has 178 tasks, see
 # test_flips.py; the stored one is clearer.
@@ -50,7 +53,7 @@ def test_instance_breaks_the_printed_form_and_no_other(name: str) -> None:
     rel = 4**8 * np.finfo(np.float64).eps * instance.T if name in ("thm3_sum_case1", "cor1_sum") else 1e-9
     assert float(worst.lhs) == pytest.approx(instance.expected["lhs"], rel=rel, abs=1e-12)
     assert float(worst.rhs) == pytest.approx(instance.expected["rhs"], rel=rel, abs=1e-12)
-    assert bound.kind == "false as printed"
+    assert bound.kind == "false as printed" or instance.waives  # a theorem without one of its premises
     assert bound.violated.all()
     assert instance.tasks.d <= 2
     if instance.holds is not None:

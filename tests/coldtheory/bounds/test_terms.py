@@ -72,11 +72,11 @@ def both(id_: str, form: str, name: str):
     return bound, *written(id_, form, it)
 
 
-CLAIMED = [
+CLAIMED = [  # theorems that the paper lacks have their formulas and mutants in files of their own, test_NAME.py
     (id_, form)
     for id_, statement in STATEMENTS.items()
     for form in statement.forms
-    if evaluate(id_, form, simulate([[0.0], [1.0]], V=1.0)).kind != "false as printed"
+    if not statement.beyond and evaluate(id_, form, simulate([[0.0], [1.0]], V=1.0)).kind != "false as printed"
 ]
 
 

@@ -205,6 +205,15 @@ def test_simulate_summarises_and_saves(call, tmp_path):
         (("simulate", "--V", "6000"), "largest stable eta there is 0.000333"),
         (("simulate", "--seed=-1"), "seed must be"),
         (("simulate", "--regime", "all"), "one regime"),
+        (("simulate", "--points", "5", "--spread", "1e308"), "spread must be >= 0 and <= 1e+100"),
+        (("simulat",), "No such command 'simulat'. Did you mean 'simulate'? see"),
+        (("--nothing",), "No such option: --nothing; see"),
+        (("simulate", "--nothing", "1"), "No such option: --nothing"),
+        (("simulate", "--V"), "Option '--V' requires an argument; see --help"),
+        (("simulate", "--seed", "x"), "Invalid value for '--seed'"),
+        (("results", "list"), "No such command 'list'"),
+        (("results", "export"), "Missing argument"),
+        (("simulate", "x" * 5000), "xxx...; see"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(call, words, problem):
@@ -257,3 +266,47 @@ def test_the_installed_script_answers():
     bad = subprocess.run([script, "sweep-V", "--regime", "hihg"], capture_output=True, text=True, check=False)
     assert bad.returncode == 2
     assert bad.stderr == "error: unknown regime 'hihg'; did you mean high?\n"
+
+
+@pytest.mark.parametrize(
+    ("axis", "option", "given", "values"),
+    [
+        ("V", "--V", "5,10", [5.0, 10.0]),
+        ("delta", "--delta", "0,1e-3", [0.0, 1e-3]),
+        ("eta-factor", "--eta", "auto:0.25,0.75", [0.25, 0.75]),
+        ("noise", "--noise", "0,0.1", [0.0, 0.1]),
+        ("reference", "--reference", "previous,stored", ["previous", "stored"]),
+        ("weights", "--weights", "mean,none", ["mean", "none"]),
+        ("solver", "--solver", "gd,exact", ["gd", "exact"]),
+        ("V-schedule", "--V-schedule", "constant,geometric:8,power:.5", [None, "geometric:8.0", "power:0.5"]),
+        ("controller", "--controller", "queue,nupi:kappa_i=1,kappa_p=2", [None, "nupi:kappa_i=1.0,kappa_p=2.0,nu=0.0"]),
+        ("controller", "--controller", "leaky:a=1e-3:0.1:2log", ["leaky:a=0.001", "leaky:a=0.1"]),
+    ],
+)  # fmt: skip
+def test_one_command_sweeps_any_setting(call, axis, option, given, values):
+    common = ("--T", "8", "--d", "3", "--seeds", "1", "--engine", "serial")
+    done = call("sweep", axis, option, given, *common, "--json")
+    assert done.exit_code == 0, done.output
+    assert [row[axis.replace("-", "_")] for row in json.loads(done.stdout)] == values
+    shown = call("sweep", axis, option, given, *common)
+    assert shown.exit_code == 0, shown.output
+
+
+def test_short_names_and_the_one_command_share_their_rows(call):
+    options = ("--V", "5,10", *QUICK, "--json")
+    assert json.loads(call("sweep-V", *options).stdout) == json.loads(call("sweep", "V", *options).stdout)
+
+
+@pytest.mark.parametrize(
+    ("typed", "problem"),
+    [
+        (("sweep", "nothing"), "unknown setting to sweep 'nothing'"),
+        (("sweep", "reference", "--reference", "previus"), "did you mean previous?"),
+        (("sweep", "V", "--reference", "previous,best"), "unknown reference"),
+        (("sweep", "controller", "--controller", "leaky"), "several names"),
+    ],
+)
+def test_sweeps_say_what_is_wrong(call, typed, problem):
+    done = call(*typed)
+    assert done.exit_code == 2
+    assert problem in " ".join(done.stderr.split())

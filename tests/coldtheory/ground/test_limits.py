@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import zipfile
 
@@ -13,7 +14,9 @@ import coldtheory as ct
 from cold import COLD, Memory
 from cold.cli.app import app as cold_app
 from cold.data import from_tensors, load_benchmark
+from cold.models import build_model
 from coldtheory.cli.app import app as coldtheory_app
+from coldtheory.ground import limits
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.limits import VARIABLE, available_memory, demand_memory
 from coldtheory.ground.reading import Npz, read_bytes, read_json, read_toml
@@ -38,6 +41,44 @@ def test_the_limit_is_what_is_free_or_what_the_user_says(monkeypatch):
     monkeypatch.setenv(VARIABLE, "much")
     with pytest.raises(ColdError, match="COLD_MEMORY is a number of bytes"):
         demand_memory(1, "this")
+
+
+SECOND = {"memory.max": "5000", "memory.current": "4000", "memory.stat": "anon 1\ninactive_file 300\n"}
+FIRST = {
+    "memory.limit_in_bytes": "5000",
+    "memory.usage_in_bytes": "4000",
+    "memory.stat": "inactive_file 7\ntotal_inactive_file 300\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("own", "groups", "left"),
+    [
+        ("0::/a/b", {"a/b": SECOND}, 1300),
+        ("0::/a/b", {"a": SECOND, "a/b": {"memory.max": "max", "memory.current": "1"}}, 1300),
+        ("0::/a/b", {"a": {**SECOND, "memory.max": "4100"}, "a/b": SECOND}, 400),  # the groups above bind as well
+        ("0::/../../elsewhere", {"": SECOND}, 1300),  # in a container: its group is the topmost one
+        ("0::/", {"": {"memory.max": "5000", "memory.current": "6000"}}, 0),
+        ("0::/", {"": {"memory.max": "?", "memory.current": "6000"}}, math.inf),
+        ("0::/a", {}, math.inf),
+        ("4:memory:/a/b", {"memory/a/b": FIRST}, 1300),
+        ("9:cpu,memory:/a/b\n0::/", {"memory/a": FIRST, "memory/a/b": {"memory.limit_in_bytes": "x"}}, 1300),
+        ("4:memory:/docker/x", {"memory": FIRST}, 1300),
+        ("4:memory:/\n0::/", {"memory": FIRST, "": {**SECOND, "memory.max": "4100"}}, 400),
+        ("4:cpu:/\nnonsense", {"memory": FIRST}, math.inf),
+    ],
+)
+def test_control_groups_of_both_versions_are_asked(own, groups, left, monkeypatch, tmp_path):
+    (tmp_path / "own").write_text(own)
+    for group, content in groups.items():
+        (tmp_path / "groups" / group).mkdir(parents=True, exist_ok=True)
+        for name, text in content.items():
+            (tmp_path / "groups" / group / name).write_text(text)
+    monkeypatch.setattr(limits, "_OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr(limits, "_GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(limits, "_machine", lambda: math.inf)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert available_memory() == left
 
 
 @pytest.mark.parametrize(
@@ -103,6 +144,27 @@ def test_functions_ask_too(call, told, monkeypatch):
     monkeypatch.setenv(VARIABLE, "1e9")
     with pytest.raises(ColdError, match=told):
         call()
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: ct.make_tasks("high", n=3, spread=1e308), "spread must be"),
+        (lambda: build_model(load_benchmark("synthetic", tasks=2), seed=0, module=0.5), "module must be a Module"),
+        (lambda: ct.simulate([[0.0]] * 3, V=1.0, noise=1.0, noise_seed=np.array(0.5)), "noise_seed must be"),
+        (lambda: COLD(V=1.0, delta=0.0, tasks=2, memory=4).begin_task(None, np.array(3.0)), "x must be a tensor"),
+    ],
+)
+def test_a_bad_argument_is_named(call, told):
+    with pytest.raises(ColdError, match=told):
+        call()
+
+
+def test_an_array_of_one_number_is_a_number():
+    runs = [ct.simulate([[0.0]] * 3, V=1.0, noise=1.0, noise_seed=seed).w for seed in (3, np.array(3.0))]
+    assert np.array_equal(*runs)
+    sizes = [len(load_benchmark("synthetic", tasks=2, limit_train=n).tasks[0].train) for n in (3, np.array(3.0))]
+    assert sizes == [3, 3]
 
 
 # ------------------------------------------------------------------------------------------------------- files

@@ -39,8 +39,8 @@ def _groups() -> dict[str, tuple[str, tuple[str, ...], str, dict[str, str]]]:
     groups: dict[tuple[str, str, tuple[tuple[str, str], ...]], list[str]] = {}
     for id_, statement in STATEMENTS.items():
         for form in statement.forms:
-            if evaluate(id_, form, run).kind == "false as printed":
-                continue
+            if statement.beyond or evaluate(id_, form, run).kind == "false as printed":
+                continue  # theorems that the paper lacks have worlds of their own, in tests/coldtheory/bounds
             for losses in LOSSES:
                 if losses == "quadratics" or (id_, form) not in NOT_FOR_COSINES:
                     fixed = tuple(DEMANDS.get((id_, form), {}).items())
@@ -113,6 +113,6 @@ def test_every_claimed_form_is_in_a_group() -> None:
             (id_, form)
             for id_, statement in STATEMENTS.items()
             for form in statement.forms
-            if evaluate(id_, form, run).kind != "false as printed"
+            if not statement.beyond and evaluate(id_, form, run).kind != "false as printed"
         }
         assert claimed - covered == (NOT_FOR_COSINES if losses == "cosines" else set())

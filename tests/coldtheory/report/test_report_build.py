@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 from coldtheory import make_tasks
+from coldtheory.bounds import load_statement
 from coldtheory.claims import all_claims, find_claims, run_claim
 from coldtheory.ground.errors import ColdError
 from coldtheory.report import Outcomes, build_report, gallery, read_outcomes, run_checks, store_outcomes
@@ -258,3 +259,18 @@ def test_the_page_is_part_of_the_installed_package():
     files = {path for path in (root / "coldtheory" / "report").iterdir() if path.suffix in (".html", ".css", ".js")}
     assert len(files) >= 11
     assert files <= taken
+
+
+def test_a_statement_of_ones_own_is_shown(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        '"""Queues stay below <b>one</b>.\n\nBecause they do."""\nfrom coldtheory.bounds import bound, form\n'
+        'LATEX = r"\\bar Q\\le 1"\n@form\ndef hopeful(facts):\n    return bound(facts, facts.avg_Qbar, 1.0)\n'
+    )
+    page = build_report(Outcomes((), None), results=tmp_path, figures=None, own=[load_statement(file)])
+    (card,) = re.findall(r'<details class="statement" id="statement-mine.py">.*?</details>', page, re.S)
+    for words in ("own:mine.py", "hopeful", "Because they do.", "<math", "&lt;b&gt;one"):
+        assert words in card
+    parser = Nesting()
+    parser.feed(page)
+    assert parser.open == []

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import inspect
 import json
+import signal
 import socket
+import subprocess
+import sys
 import threading
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -15,7 +20,7 @@ from coldtheory.cli import app
 from coldtheory.cli import report as command
 from coldtheory.report import make_server, store_outcomes
 from coldtheory.report import outcomes as stored
-from coldtheory.report.server import AT_ONCE
+from coldtheory.report.server import AT_ONCE, PATIENCE
 
 
 @pytest.fixture
@@ -115,16 +120,23 @@ def test_help_has_examples():
 # serve
 
 
-@pytest.fixture
-def server(tmp_path):
-    (tmp_path / "report.html").write_text("<p>the page</p>")
-    (tmp_path / "secret.txt").write_text("secret")
-    with make_server(tmp_path / "report.html") as running:
+@contextmanager
+def serving(folder, **options):
+    """A server at work, in a thread."""
+    (folder / "report.html").write_text("<p>the page</p>")
+    (folder / "secret.txt").write_text("secret")
+    with make_server(folder / "report.html", **options) as running:
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield running
         running.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def server(tmp_path):
+    with serving(tmp_path) as running:
+        yield running
 
 
 def ask(server, path, method="GET", **headers):
@@ -198,17 +210,23 @@ def said(server, request):
 def test_serve_wants_one_host_header(server, hosts):
     port = server.server_address[1]
     lines = "".join(f"Host: {name}:{port}\r\n" for name in hosts)
-    assert said(server, f"GET / HTTP/1.1\r\n{lines}\r\n".encode()).split()[1] == b"403"
+    assert said(server, f"GET / HTTP/1.1\r\n{lines}\r\n".encode()).split()[1] == b"400"
 
 
-def test_serve_does_not_wait_for_silent_clients(server, monkeypatch):
-    monkeypatch.setattr("coldtheory.report.server._OneFile.timeout", 0.05)
-    for request in (b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: loc"):
-        assert said(server, request) == b""  # the server hangs up first
+def test_serve_does_not_wait_for_silent_clients(tmp_path):
+    assert inspect.signature(make_server).parameters["patience"].default == PATIENCE == 10
+    with serving(tmp_path, patience=0.05) as server:
+        for request in (b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: loc"):
+            assert said(server, request) == b""  # the server hangs up first
 
 
-def test_serve_has_a_limited_number_of_clients(server, monkeypatch):
-    monkeypatch.setattr("coldtheory.report.server._OneFile.timeout", None)
+def test_serve_has_a_limited_number_of_clients(tmp_path):
+    assert AT_ONCE == 16
+    with serving(tmp_path, patience=600) as server:
+        _fill_up(server)
+
+
+def _fill_up(server):
     silent = [socket.create_connection(server.server_address[:2], timeout=60) for _ in range(AT_ONCE)]
     try:
         while server._places._value:  # all of them have a thread of their own
@@ -237,6 +255,29 @@ def test_ctrl_c_ends_serve_at_once(tmp_path, monkeypatch):
             done = CliRunner().invoke(app, ["serve", "--file", str(page)])
         assert done.exit_code == 0
         assert "stopped" in done.stderr
+
+
+def test_ctrl_c_ends_serve_while_clients_are_connected(tmp_path):
+    """The program itself: neither a client that says nothing nor one that says half a request holds it up.
+
+    The server would wait for them for ever, so that a program which waits for its clients does not pass.
+    """
+    (tmp_path / "report.html").write_text("<p>the page</p>")
+    patient = "from coldtheory.report import server; server.make_server.__kwdefaults__['patience'] = None"
+    code = f"{patient}; from coldtheory.cli import main; main()"
+    words = [sys.executable, "-c", code, "serve", "--no-browser", "--json"]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        port = int(json.loads(process.stdout.readline())["address"].strip("/").rpartition(":")[2])
+        clients = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(3)]
+        clients[1].sendall(b"GET / HTTP/1.1\r\nHost:")
+        clients[2].sendall(f"GET / HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n".encode())
+        assert clients[2].recv(12) == b"HTTP/1.0 200"
+        process.send_signal(signal.SIGINT)
+        told = process.communicate(timeout=600)[1]
+        for client in clients:
+            client.close()
+    assert process.returncode == 0
+    assert told.split() == [b"stopped"]
 
 
 def test_a_page_that_went_away_is_not_found(server, tmp_path):

@@ -1,0 +1,61 @@
+"""`coldtheory memory`: how many samples per task a memory needs, or how large its error is."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ..ground.errors import ColdError
+from ..memory import memory_error, memory_needed
+from .options import JsonOption
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("memory")(memory)
+
+
+def memory(
+    sample_radius: Annotated[
+        float, typer.Option("--sample-radius", help="Every sample is within this distance of the mean of its task.")
+    ],
+    model_radius: Annotated[
+        float, typer.Option("--model-radius", help="Every model is within this distance of the mean of every task.")
+    ],
+    error: Annotated[
+        float | None, typer.Option("--error", help="The error that is allowed; gives the memory size.")
+    ] = None,
+    memory: Annotated[
+        int | None, typer.Option("--memory", help="Samples per task in the memory; gives their error.")
+    ] = None,
+    points: Annotated[
+        int | None, typer.Option("--points", help="Samples per task in all; without it the supply is endless.")
+    ] = None,
+    tasks: Annotated[int, typer.Option("--tasks", help="Number of past tasks.")] = 1,
+    p: Annotated[float, typer.Option("--p", help="The probability with which the answer may fail.")] = 0.05,
+    curvature: Annotated[float, typer.Option("--curvature", help="The largest curvature of a sample's loss.")] = 1.0,
+    every: Annotated[
+        bool, typer.Option("--every/--mean", help="The largest error over the tasks, or their mean (default).")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Say how many samples per task keep the memory's losses close to the tasks' own, or how close they are.
+
+    The error is the supremum over all models of |Phi_k - hatPhi_k|, the memory's part of D_{Phi,hatPhi}; see
+    docs/theorems/memory_size.md. Example: [bold]coldtheory memory --sample-radius 1 --model-radius 2 --error 0.1[/]
+    """
+    known = {"sample_radius": sample_radius, "model_radius": model_radius, "n": points, "tasks": tasks, "p": p,
+             "curvature": curvature, "every": every}  # fmt: skip
+    if (error is None) == (memory is None):
+        raise ColdError("give either --error, to learn the memory size, or --memory, to learn the error")
+    size = memory_needed(error, **known) if memory is None else memory  # type: ignore[arg-type]
+    found = memory_error(size, **known)  # type: ignore[arg-type]
+    if as_json:
+        typer.echo(json.dumps({"memory": size, "error": found, **known}))
+        return
+    which = "the largest error" if every else "the mean error"
+    of = "" if points is None else f" of {points}"
+    line = f"{size} samples per task{of}: {which} over {tasks} past tasks is at most {found:.4g}"
+    Console(highlight=False).print(f"{line} with probability {1 - p:g}", soft_wrap=True)
