@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler, default_collate
@@ -18,7 +17,7 @@ from .memory import Samples, TensorSamples
 
 _WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)  # types of labels
 _PIECE = 512
-_NO_DATASET = (str, bytes, list, tuple, dict, set, np.ndarray)
+_NO_DATASET = (str, bytes, list, tuple, dict, set)
 _WANTED = "a tensor (n, ...), a Dataset, a DataLoader or a part of a benchmark"
 
 
@@ -88,9 +87,13 @@ def _of_dataset(x: Any) -> DatasetSamples:
             rows = x.sampler.indices
     if isinstance(dataset, IterableDataset):
         raise ColdError("an IterableDataset has no rows to choose the memory from; give tensors or a map-style Dataset")
+    wrong = ColdError(f"x must be {_WANTED}, got {shown(x)}; call begin_task(model, x) and end_task(model, x, y)")
     if isinstance(dataset, _NO_DATASET) or not (hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")):
-        raise ColdError(f"x must be {_WANTED}, got {shown(x)}; call begin_task(model, x) and end_task(model, x, y)")
-    found = DatasetSamples(dataset, rows, collate)
+        raise wrong
+    try:
+        found = DatasetSamples(dataset, rows, collate)
+    except TypeError:  # an array without axes has a length in name only
+        raise wrong from None
     if not len(found):
         raise ColdError("the data set of this task is empty; a task needs one sample or more")
     return found
