@@ -20,6 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import Any
 from unittest.mock import patch
 
@@ -30,6 +31,7 @@ from coldtheory.ground.errors import ColdError
 
 MEMORY = 2e8  # bytes that a case may ask for
 CALLS = 80_000  # of functions, after which an accepted case is left alone
+_RELEASES = ("__exit__", "release", "_release_save", "close", "__del__")
 EVIL = "from pathlib import Path\nPath(__file__).with_name('executed').write_text('x')\n"
 
 
@@ -82,11 +84,12 @@ def limited(work: Callable[[], Any], calls: int = CALLS) -> Any:
     """The result of the work; `Enough` after so many calls of functions."""
     left = calls
 
-    def seen(frame: object, event: str, argument: object) -> None:
+    def seen(frame: FrameType, event: str, argument: object) -> None:
         nonlocal left
         if event in ("call", "c_call"):
             left -= 1
-            if left < 0:
+            # not where a lock is about to be released: the next case would wait for it for ever
+            if left < 0 and event == "call" and frame.f_code.co_name not in _RELEASES:
                 raise Enough
 
     before = sys.getprofile()

@@ -8,6 +8,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from torch import nn
 from typer.testing import CliRunner
 
 import coldtheory as ct
@@ -152,7 +153,10 @@ def test_functions_ask_too(call, told, monkeypatch):
         (lambda: ct.make_tasks("high", n=3, spread=1e308), "spread must be"),
         (lambda: build_model(load_benchmark("synthetic", tasks=2), seed=0, module=0.5), "module must be a Module"),
         (lambda: ct.simulate([[0.0]] * 3, V=1.0, noise=1.0, noise_seed=np.array(0.5)), "noise_seed must be"),
-        (lambda: COLD(V=1.0, delta=0.0, tasks=2, memory=4).begin_task(None, np.array(3.0)), "x must be a tensor"),
+        (
+            lambda: COLD(V=1.0, delta=0.0, tasks=2, memory=4).begin_task(nn.Linear(3, 2), np.array(3.0)),
+            "x must be a tensor",
+        ),
     ],
 )
 def test_a_bad_argument_is_named(call, told):
