@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -212,16 +213,24 @@ def read_config(path: Path) -> dict[str, Any]:
     return read_toml(path)
 
 
+_AS_IT_IS = {type(None): "None", bool: "bool", str: "str"}  # values that need no further look, and their kinds
+_ACCEPTED: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,)}
+
+
+@cache
+def _parts(kind: str) -> tuple[str, ...]:
+    return tuple(kind.split(" | "))
+
+
 def _typed(name: str, kind: str, value: Any) -> Any:
     """The value as its field's type; 5 for a float is 5.0, so that equal settings have equal names on disk."""
-    wanted = kind.split(" | ")
-    if value is None and "None" in wanted:
-        return None
+    wanted = _parts(kind)
+    if _AS_IT_IS.get(type(value)) in wanted:  # most of them, of thousands of runs that are read
+        return value
     if kind.startswith("Mapping"):
         return _options(name, value)
-    accepted: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,)}
     for option in wanted:
-        types = accepted.get(option, ())
+        types = _ACCEPTED.get(option, ())
         if isinstance(value, types) and (option == "bool" or not isinstance(value, bool)):
             if option == "float":
                 return number(name, value)
