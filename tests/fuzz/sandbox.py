@@ -187,7 +187,7 @@ def load_everything() -> None:
     for name in ("coldtheory", "cold", "paper_checks"):
         package = importlib.import_module(name)
         for found in pkgutil.walk_packages(package.__path__, f"{name}."):
-            if not found.name.endswith("__main__"):
+            if not found.name.endswith("__main__") and not found.name.startswith("cold.adapters."):  # those need extras
                 importlib.import_module(found.name)
     for name in (
         "seaborn",
