@@ -28,7 +28,7 @@ gives the batch together with the memory samples of this step, and `objective` m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -83,7 +83,7 @@ class Callback:
 class Joined:
     """A batch of the present task, and behind it the memory samples of the same step."""
 
-    raw: Tensor  #: as stored
+    x: Tensor  #: as stored, or ready for the model where `join` made it
     y: Tensor
     runs: Runs  #: consecutive pieces: (head, number of samples)
     present: int  #: how many samples are of the present task
@@ -237,8 +237,12 @@ class COLD:
             if self.queues.controller.looks != "never":
                 self.queues.begin_task(self._excess_on_all(model, samples))
         self._samples, self._labelled = samples, labelled
-        for callback in self.callbacks:
-            callback.begin_task(self, model)
+        try:
+            for callback in self.callbacks:
+                callback.begin_task(self, model)
+        except Exception:
+            self._samples = None  # the task may be begun again
+            raise
 
     def loss(self, model: nn.Module, raw: Tensor, y: Tensor) -> Tensor:
         """The objective on one batch of the present task; with queue_update="step" the queues move too."""
@@ -252,8 +256,9 @@ class COLD:
         return self._split(model, raw, y, draw, beta, alive)
 
     def join(self, raw: Tensor, y: Tensor) -> Joined:
-        """The batch, and behind it the memory samples of this step, for a forward that is not made here."""
-        return self._with_memory(raw, y, self._next_draw())
+        """The batch, and behind it the memory samples of this step, prepared for a forward that is not made here."""
+        joined = self._with_memory(raw, y, self._next_draw())
+        return replace(joined, x=self._prepare(joined.x, self._streams.device("augment")))
 
     def objective(self, joined: Joined, logits: Tensor | Sequence[Tensor]) -> Tensor:
         """The objective from the logits of all joined samples; one tensor, or one per piece of `joined.runs`."""
@@ -425,7 +430,7 @@ class COLD:
         if draw is None:
             return Joined(raw, y, present, len(raw))
         stored = self._memory_only(draw)
-        return Joined(torch.cat([raw, stored.raw]), torch.cat([y, stored.y]), [*present, *stored.runs], len(raw), draw)
+        return Joined(torch.cat([raw, stored.x]), torch.cat([y, stored.y]), [*present, *stored.runs], len(raw), draw)
 
     def _memory_only(self, draw: Draw) -> Joined:
         assert self.memory.raw is not None
@@ -433,7 +438,7 @@ class COLD:
         return Joined(self.memory.raw.index_select(0, draw.slots), self.memory.y[draw.slots], runs, 0, draw)
 
     def _losses(self, model: nn.Module, joined: Joined, *, stream: str = "augment") -> Tensor:
-        x = self._prepare(joined.raw, self._streams.device(stream))
+        x = self._prepare(joined.x, self._streams.device(stream))
         return self._loss_of(self._forward(model, x, merged(joined.runs)), joined.y)
 
     # ------------------------------------------------------------------------------------------------ whole memory

@@ -74,7 +74,7 @@ class ColdPlugin(SupervisedPlugin):  # type: ignore[misc,unused-ignore]
     def before_forward(self, strategy: Any, **_: Any) -> None:
         self._batch = list(strategy.mbatch)
         self._joined = joined = self.dpp.join(strategy.mb_x, strategy.mb_y)
-        strategy.mbatch = [joined.raw, joined.y, *self._batch[2:-1], _task_labels(joined.runs, joined.raw.device)]
+        strategy.mbatch = [joined.x, joined.y, *self._batch[2:-1], _task_labels(joined.runs, joined.x.device)]
 
     def before_backward(self, strategy: Any, **_: Any) -> None:
         assert self._joined is not None

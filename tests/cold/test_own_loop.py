@@ -141,7 +141,8 @@ def test_a_loader_over_a_subset_stores_samples_of_the_subset():
 
 def test_join_and_objective_are_the_two_halves_of_loss():
     """For a program that makes the forward itself."""
-    whole, halves, model = make(idle="joint"), make(), network()
+    noise = {"prepare": lambda raw, g: raw + 0.1 * torch.randn(raw.shape, generator=g), "augments": True}
+    whole, halves, model = make(idle="joint", **noise), make(**noise), network()
     for dpp in (whole, halves):
         for t in range(2):
             dpp.begin_task(model, *task(t))
@@ -150,9 +151,9 @@ def test_join_and_objective_are_the_two_halves_of_loss():
     x, y = task(2)
     for _ in range(3):
         joined = halves.join(x[:9], y[:9])
-        assert len(joined.raw) == 9 + 2 * 2
+        assert len(joined.x) == 9 + 2 * 2
         assert joined.present == 9
-        assert torch.equal(halves.objective(joined, model(joined.raw)), whole.loss(model, x[:9], y[:9]))
+        assert torch.equal(halves.objective(joined, model(joined.x)), whole.loss(model, x[:9], y[:9]))
     assert torch.equal(halves.queues.Q, whole.queues.Q)
 
 

@@ -105,7 +105,7 @@ def test_a_checkpoint_of_lightning_goes_on_in_the_middle_of_a_task(tmp_path):
     trainer.fit(stopped, tasks[1])
     later = ColdCallback(COLD(V=2.0, delta=0.0, memory=18, memory_batch=2, oracle="exact", seed=5))
     resumed = Classifier(later.dpp)
-    fit(resumed, later, tasks[1], tmp_path, ckpt_path=tmp_path / "middle.ckpt", weights_only=False)
+    fit(resumed, later, tasks[1], tmp_path, ckpt_path=tmp_path / "middle.ckpt")
     assert torch.equal(weights(whole), weights(resumed))
     assert later.dpp.task == 2
 

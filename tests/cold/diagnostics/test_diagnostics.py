@@ -192,7 +192,6 @@ def test_diagnostics_in_a_loop_say_what_they_need():
         cold.begin_task(model, torch.ones(3, 2))
     with pytest.raises(ColdError, match="optimizer must be a Optimizer"):
         Diagnostics(1e-3)
-    cold = COLD(V=1.0, delta=0.1, memory=4, callbacks=[watch])
     cold.begin_task(model, torch.ones(3, 2), torch.zeros(3, dtype=torch.int64))
     cold.loss(model, torch.ones(2, 2), torch.zeros(2, dtype=torch.int64))
     cold.end_task(model)
