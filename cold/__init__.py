@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .config import RunConfig, make_config
+    from .diagnostics import Diagnostics
     from .dpp import COLD, Callback
     from .memory import Memory
     from .queues import VirtualQueues
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COLD",
     "Callback",
+    "Diagnostics",
     "Memory",
     "Result",
     "RunConfig",
@@ -49,8 +51,9 @@ __all__ = [
 ]
 
 _HOME = {
-    "COLD": "dpp", "Callback": "dpp", "Memory": "memory", "Result": "runs", "RunConfig": "config", "Trainer": "trainer",
-    "VirtualQueues": "queues", "make_config": "config", "read_result": "runs",
+    "COLD": "dpp", "Callback": "dpp", "Diagnostics": "diagnostics", "Memory": "memory", "Result": "runs",
+    "RunConfig": "config", "Trainer": "trainer", "VirtualQueues": "queues", "make_config": "config",
+    "read_result": "runs",
 }  # fmt: skip
 
 

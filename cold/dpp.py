@@ -69,10 +69,12 @@ class Callback:
     """Called by `COLD` along the loop; override what is wanted.
 
     `begin_task` is called when the reference losses are measured, `step` at the end of `loss` (before the backward
-    pass), and `end_task` when samples of the task are stored. In all three `dpp.task` is the task's number, from 0.
+    pass), and `end_task` when samples of the task are stored. In all of them `dpp.task` is the task's number, from 0.
+    `resume_task` takes the place of `begin_task` when a loop goes on in the middle of a task.
     """
 
     def begin_task(self, dpp: COLD, model: nn.Module) -> None: ...
+    def resume_task(self, dpp: COLD, model: nn.Module) -> None: ...
     def step(self, dpp: COLD, step: Step) -> None: ...
     def end_task(self, dpp: COLD, model: nn.Module) -> None: ...
 
@@ -179,20 +181,23 @@ class COLD:
             room, delta=delta, weights=weights, controller=controller, device=device, dtype=dtype
         )
         compared = reference or ("previous" if oracle is None else "best")
+        self.compares = compared
         self.reference = reference_of(compared, oracle or "exact", self.memory)
         self.task = 0
         self.steps = 0  # of all tasks together
         self.compared_with = torch.full((room, room), -1)  # [t, k]: whose loss task k is compared with during task t
+        if not isinstance(callbacks, Sequence) or not all(isinstance(one, Callback) for one in callbacks):
+            raise ColdError(f"callbacks must be a list of cold.Callback objects, got {shown(callbacks)}")
         self.history, self.callbacks = History(history), list(callbacks)
         self._tasks = tasks
-        self._memory_batch, self._queue_update = memory_batch, queue_update
+        self._memory_batch, self.queue_update = memory_batch, queue_update
         self._per_task, self._idle = replay == "per-task", idle
         self._passes = reference_passes
         self._heads: list[int] = list(heads or [])
         self._forward = forward or _call
         self._loss_of = losses
         self._prepare = prepare or _identity
-        self._augments = augments
+        self.augments = augments
         self._batch_size = batch_size
         self._own_streams = streams is None  # else their owner keeps them
         self._streams = streams or Streams(seed, self.device)
@@ -217,6 +222,8 @@ class COLD:
         samples, labelled = as_samples(x, y)
         if self._begun:
             self.resume_task(x, y)
+            for callback in self.callbacks:
+                callback.resume_task(self, model)
             return
         self._make_room(self.task + 1)
         if head is not None:
@@ -253,7 +260,7 @@ class COLD:
         return self._objective(joined, self._loss_of([logits] if isinstance(logits, Tensor) else logits, joined.y))
 
     def end_epoch(self, model: nn.Module) -> None:
-        if self._queue_update == "epoch":
+        if self.queue_update == "epoch":
             self._update_on_all(model)
 
     def end_task(self, model: nn.Module, x: Data | None = None, y: Tensor | None = None) -> None:
@@ -266,7 +273,7 @@ class COLD:
         samples, labelled = (self._samples, self._labelled) if x is None else as_samples(x, y)
         if not labelled:
             raise ColdError("end_task(model, x, y) needs the labels y, here or in begin_task(model, x, y)")
-        if self._queue_update == "task":
+        if self.queue_update == "task":
             self._update_on_all(model)
         self.memory.add_task(samples, self.task, self._streams.cpu("memory"))
         for callback in self.callbacks:
@@ -279,6 +286,28 @@ class COLD:
         """Whether a task has begun and not ended; after `load` not before `begin_task` or `resume_task`."""
         return self._samples is not None
 
+    @property
+    def samples(self) -> Samples:
+        """Those of the present task."""
+        if self._samples is None:
+            raise ColdError("no task has begun; call begin_task(model, x) first")
+        return self._samples
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the labels of the present task are known."""
+        return self._labelled
+
+    @property
+    def draws_all(self) -> bool:
+        """Whether every step draws the whole memory, so that nothing about it is an estimate."""
+        return self._per_task and self._memory_batch == max(self.memory.counts)
+
+    def sample_losses(self, model: nn.Module, raw: Tensor, y: Tensor, task: int) -> Tensor:
+        """The loss of each sample of one task, (n,), in the mode that the model is in; draws from no stream."""
+        x = self._prepare(raw, torch.Generator(self.device).manual_seed(0))
+        return self._loss_of(self._forward(model, x, [(self._heads[task], len(raw))]), y)
+
     def plot(self, path: Path | str | None = None) -> Figure:
         """A picture of the queues and of the present task's loss over the steps; with a path it is saved, too."""
         return self.history.draw(path)
@@ -289,7 +318,10 @@ class COLD:
         """The memory samples of this step; None during the first task."""
         if self._samples is None:
             raise ColdError(f"loss() was called before begin_task(model, x){self._where()}")
-        return self._ahead.draw(self._memory_batch, self.task) if self.task else None
+        if not self.task:
+            return None
+        # of all past tasks together fewer where the memory holds fewer
+        return self._ahead.draw(self._memory_batch, self.task, at_most=not self._per_task)
 
     def _where(self) -> str:
         return f" of task {self.task + 1}" if self.task else ""
@@ -375,7 +407,7 @@ class COLD:
 
     @property
     def _needs_measure(self) -> bool:
-        return self._queue_update == "step"
+        return self.queue_update == "step"
 
     @property
     def _looks_at_step(self) -> bool:
@@ -424,7 +456,7 @@ class COLD:
         called = model if weights is None else _Replaced(model, placed)
         total = torch.zeros(self.memory.size, device=self.device, dtype=self.memory.reference.dtype)
         count = torch.zeros_like(total)
-        depends = shares_statistics(model) or is_noisy(model) or self._augments
+        depends = shares_statistics(model) or is_noisy(model) or self.augments
         was_training = model.training
         model.train(depends)
         with frozen_statistics(model):

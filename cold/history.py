@@ -124,6 +124,7 @@ class History:
                     ax.axvline(first, color=style.GREY, linestyle=":", linewidth=0.8)
             if path is not None:
                 figure.savefig(path)
+        vars(figure)["_repr_png_"] = lambda: style.picture_bytes(figure, "png")  # what a notebook shows
         return figure
 
     # ------------------------------------------------------------------------------------------------ keeping

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import torch
 from torch import nn
 
 
@@ -16,6 +17,18 @@ def shares_statistics(model: nn.Module) -> bool:
 def is_noisy(model: nn.Module) -> bool:
     """Whether the training forward is random by itself (dropout)."""
     return any(isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0 for module in model.modules())
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode with gradients, whatever the mode was before."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.enable_grad():
+            yield
+    finally:
+        model.train(was_training)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler, default_collate
@@ -17,7 +18,7 @@ from .memory import Samples, TensorSamples
 
 _WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)  # types of labels
 _PIECE = 512
-_NO_DATASET = (str, bytes, list, tuple, dict, set)
+_NO_DATASET = (str, bytes, list, tuple, dict, set, np.ndarray)
 _WANTED = "a tensor (n, ...), a Dataset, a DataLoader or a part of a benchmark"
 
 
@@ -36,13 +37,13 @@ class DatasetSamples:
         return len(self._rows)
 
     def pick(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        items = [self._dataset[self._rows[row]] for row in rows.tolist()]
         try:
+            items = [self._dataset[self._rows[row]] for row in rows.tolist()]
             x, y = self._collate(items)[:2]
-        except (TypeError, ValueError, KeyError, RuntimeError) as error:
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0][:120]
-            raise ColdError(f"the data set must give (x, y), x a tensor and y a whole number: {reason}") from None
-        if not isinstance(x, Tensor) or not isinstance(y, Tensor):
+            raise ColdError(f"the data set must give (x, y), x a tensor and y a whole number: {reason}") from error
+        if not isinstance(x, Tensor) or not isinstance(y, Tensor) or x.dim() == 0:
             raise ColdError(f"the data set must give (x, y), x a tensor and y a whole number, got {shown(items[0])}")
         return x, labels(y, len(x))
 
@@ -89,7 +90,11 @@ def _of_dataset(x: Any) -> DatasetSamples:
         raise ColdError("an IterableDataset has no rows to choose the memory from; give tensors or a map-style Dataset")
     if isinstance(dataset, _NO_DATASET) or not (hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")):
         raise ColdError(f"x must be {_WANTED}, got {shown(x)}; call begin_task(model, x) and end_task(model, x, y)")
-    found = DatasetSamples(dataset, rows, collate)
-    if not len(found):
+    try:
+        found = DatasetSamples(dataset, rows, collate)
+        empty = len(found) == 0
+    except (TypeError, ValueError, OverflowError, AttributeError, RuntimeError):  # of a length that is none
+        raise ColdError(f"x must be {_WANTED}, got {shown(x)}, which has no length") from None
+    if empty:
         raise ColdError("the data set of this task is empty; a task needs one sample or more")
     return found

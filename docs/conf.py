@@ -33,6 +33,7 @@ autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "NDArray")
 python_maximum_signature_line_length = 100
 add_module_names = False
 viewcode_line_numbers = True
+autodoc_mock_imports = ["avalanche", "cooper", "lightning", "models", "utils"]  # of adapters; pages need none of them
 
 # Nitpicky stays off: signatures name types of numpy and torch, whose inventories would have to come from a network.
 nitpicky = False

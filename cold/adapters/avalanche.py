@@ -32,6 +32,10 @@ try:
     from avalanche.models.utils import is_multi_task_module
 except ImportError:
     raise MissingExtra("avalanche") from None
+except RuntimeError as error:  # torchvision's operators
+    raise ColdError(
+        f"Avalanche cannot be loaded ({error}); install the torchvision that belongs to your torch"
+    ) from None
 
 
 class ColdPlugin(SupervisedPlugin):  # type: ignore[misc,unused-ignore]

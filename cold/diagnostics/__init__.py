@@ -29,10 +29,12 @@ products (T, T), <grad Phi_t, grad hatPhi_k>(x_{t-1}); along (T, points) and alo
 
 from .derivatives import Loss, Sampled, extreme_curvatures, gradient, value
 from .measures import Measures
+from .own_loop import Diagnostics
 from .recorder import Recorder, Trace
 from .watch import Watch
 
 __all__ = [
+    "Diagnostics",
     "Loss",
     "Measures",
     "Recorder",

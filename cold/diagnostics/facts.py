@@ -104,3 +104,16 @@ def verdicts(measures: Measures, setting: Setting) -> list[Verdict]:
             named = {**named, "curvature was measured": np.asarray(np.isfinite(measures.alpha).all())}
         found.append(Verdict(replace(bound, assumptions=named), setting.rounding))
     return found
+
+
+def report(measures: Measures, setting: Setting) -> dict[str, Any]:
+    """All numbers of a run: averages, their terms per task, and every statement."""
+    return {
+        **measures.numbers(),
+        "per_task": {name: _plain(values) for name, values in measures.per_task().items()},
+        "bounds": [verdict.as_json() for verdict in verdicts(measures, setting)],
+    }
+
+
+def _plain(values: Array) -> list[float | None]:
+    return [float(x) if np.isfinite(x) else None for x in values]

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from coldtheory.vocabulary import OLD_TRACE, with_present_names
 
+from ..memory import Memory
 from .derivatives import Loss, extreme_curvatures, gradient, value
 
 Row = list[float]
@@ -100,3 +101,14 @@ class Recorder:
             return float("nan")
         low, high = extreme_curvatures(self._for_curvature(loss), self.weights)
         return max(abs(low), abs(high))
+
+
+def compared_losses(memory: Memory, chosen: Sequence[int], hat: Sequence[Row]) -> Row:
+    """hatPhi_k of the model that past task k is compared with, as measured here; `chosen[k]` is that model's number.
+
+    A model older than the task's memory was not measured on it here; the run's own number stands in.
+    """
+    past = len(chosen)
+    slots = memory.everything(past)
+    stored = memory.task_means(slots, memory.reference[slots.to(memory.device)].double(), past).tolist()
+    return [hat[j][k] if j >= k else stored[k] for k, j in enumerate(chosen)]

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from coldtheory.controllers import controller_of
 
-from ..layer_modes import is_noisy, shares_statistics
+from ..layer_modes import evaluating, is_noisy, shares_statistics
 from ..memory import Memory
 from ..methods.base import Context, Method
 from .derivatives import Loss, Sampled
-from .facts import verdicts
+from .facts import report
 from .measures import Measures, Setting
-from .recorder import Recorder
+from .recorder import Recorder, compared_losses
 
 _POINTS = 10  # gradients per task, the first step's included
 _CURVATURE_SAMPLES = 2000  # a Lanczos iteration costs some forty passes over them
@@ -47,16 +44,16 @@ class Watch:
         }
 
     def begin_task(self, t: int) -> None:
-        with self._quiet():
+        with evaluating(self.context.model):
             self.recorder.begin_task(t, self._queues(), self._reference(t))
 
     def during_task(self, t: int, total: int) -> None:
         """After step number `total` of the run, if it is one of `totals`."""
-        with self._quiet():
+        with evaluating(self.context.model):
             self.recorder.during_task(t, total - self._before[t])
 
     def end_task(self, t: int) -> None:
-        with self._quiet():
+        with evaluating(self.context.model):
             self.recorder.end_task(t)
 
     def state(self) -> dict[str, Any]:
@@ -69,13 +66,7 @@ class Watch:
         """What goes into `result.json` under "diagnostics", and the arrays."""
         setting = self.setting()
         measures = Measures(self.recorder.trace, setting, self._queues())
-        numbers = {
-            **measures.numbers(),
-            "per_task": {name: _plain(values) for name, values in measures.per_task().items()},
-            "bounds": [verdict.as_json() for verdict in verdicts(measures, setting)],
-            "notes": self._notes(),
-        }
-        return numbers, dict(measures.arrays())
+        return {**report(measures, setting), "notes": self._notes()}, dict(measures.arrays())
 
     def setting(self) -> Setting:
         """The run in the words of the theory's premises."""
@@ -135,24 +126,7 @@ class Watch:
         memory = self._memory()
         if getattr(self.method, "reference", "previous") == "previous" or memory is None or not t:
             return None
-        chosen = self.method.arrays()["compared_with"][t, :t].tolist()
-        slots = memory.everything(t)
-        stored = memory.task_means(slots, memory.reference[slots.to(memory.device)].double(), t).tolist()
-        hat = self.recorder.trace.hat
-        # A model older than the task's memory was not measured on it here; the run's own number stands in.
-        return [hat[j][k] if j >= k else stored[k] for k, j in enumerate(chosen)]
-
-    @contextmanager
-    def _quiet(self) -> Iterator[None]:
-        """Evaluation mode, which is also that of all numbers here."""
-        model = self.context.model
-        was_training = model.training
-        model.eval()
-        try:
-            with torch.enable_grad():
-                yield
-        finally:
-            model.train(was_training)
+        return compared_losses(memory, self.method.arrays()["compared_with"][t, :t].tolist(), self.recorder.trace.hat)
 
     def _notes(self) -> list[str]:
         config, benchmark = self.context.config, self.context.benchmark
@@ -179,7 +153,3 @@ class Watch:
 
 def _thinned(loss: Loss) -> Loss:
     return loss.thinned(_CURVATURE_SAMPLES) if isinstance(loss, Sampled) else loss
-
-
-def _plain(values: NDArray[np.float64]) -> list[float | None]:
-    return [float(x) if np.isfinite(x) else None for x in values]

@@ -65,7 +65,8 @@ class Star(DERpp, entry=METHODS["star"]):
         generator = self.context.streams.device("star")
         normal = torch.randn(weight.shape, generator=generator, device=weight.device, dtype=weight.dtype)
         size: float = self.options.noise
-        return normal * (size * weight.norm())
+        noise: Tensor = normal * (size * weight.norm())
+        return noise
 
     def _divergence(self, weights: Weights, x: Tensor, runs: Runs, p: Tensor, share: Tensor) -> Tensor:
         log_q = functional.log_softmax(self._logits(weights, x, runs), dim=1)

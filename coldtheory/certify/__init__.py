@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..ground.errors import unknown_name
-from . import controllers, lemmas, moving, paths, queue_theorems, refutations, theorems
+from . import controllers, lemmas, moving, paths, queue_theorems, real_forgetting, refutations, theorems
 from .algebra import CLAIMS, AlgebraicClaim, Size
 from .records import Certificate, Record, WorstCase, to_json
 from .worst_case import WORST_CASES, WorstCases
@@ -36,6 +36,7 @@ __all__ = [
     "moving",
     "paths",
     "queue_theorems",
+    "real_forgetting",
     "refutations",
     "run_certificate",
     "theorems",

@@ -2,10 +2,12 @@
 
 api/*.md       one page per sub-package, from the docstrings of its public modules
 MIRRORED       pages that show a file of the repository's root or of the gallery
+NAME.md        beside a notebook NAME.ipynb: shows the notebook, with the outputs that are stored in it
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +22,7 @@ MIRRORED = {"gallery": "figures/README.md", "contributing": "CONTRIBUTING.md", "
 def setup(app: Any) -> dict[str, bool]:
     app.connect("builder-inited", _write_api)
     app.connect("source-read", _mirror)
+    app.connect("source-read", _show_notebook)
     return {"parallel_read_safe": True}
 
 
@@ -78,6 +81,32 @@ def _mirror(app: Any, docname: str, source: list[str]) -> None:
         return f"]({mirrored[0]}.md{found[2]})" if mirrored else f"]({_relative(target)}{found[2]})"
 
     source[0] = re.sub(r"\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*|)\)", moved, path.read_text(encoding="utf-8"))
+
+
+def _show_notebook(app: Any, docname: str, source: list[str]) -> None:
+    path = (DOCS / docname).with_suffix(".ipynb")
+    if path.is_file():
+        app.env.note_dependency(str(path))
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        source[0] = "\n\n".join(part for cell in cells for part in _cell_parts(cell))
+
+
+def _cell_parts(cell: dict[str, Any]) -> Iterator[str]:
+    """A cell of a notebook and its stored outputs, in Markdown."""
+    text = "".join(cell["source"])
+    if cell["cell_type"] != "code":
+        yield text
+        return
+    yield f"```python\n{text}\n```"
+    for output in cell["outputs"]:
+        data = output.get("data", {})
+        if "image/png" in data:
+            encoded = "".join(data["image/png"]).replace("\n", "")
+            yield f'```{{raw}} html\n<img alt="What the cell draws" src="data:image/png;base64,{encoded}">\n```'
+        elif "text/html" in data:
+            yield f"```{{raw}} html\n{''.join(data['text/html'])}\n```"
+        else:
+            yield f"```text\n{''.join(output.get('text') or data.get('text/plain', '')).rstrip()}\n```"
 
 
 def _relative(target: Path) -> str:

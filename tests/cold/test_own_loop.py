@@ -60,7 +60,7 @@ class Loop:
             if (step + 1) % self.STEPS == 0:
                 self.dpp.end_epoch(self.model)
             if step + 1 == per_task:
-                self.dpp.end_task(self.model, *(() if self.dpp._labelled else task(t)))
+                self.dpp.end_task(self.model, *(() if self.dpp.labelled else task(t)))
         return self
 
     def saved(self) -> io.BytesIO:
@@ -374,6 +374,8 @@ def test_calls_out_of_order_are_told_in_one_line():
     dpp.end_task(model, *task(0))
     with pytest.raises(ColdError, match=r"before begin_task.* of task 2"):
         dpp.end_task(model, *task(0))
+    with pytest.raises(ColdError, match=r"callbacks must be a list of cold\.Callback objects, got 5"):
+        make(callbacks=5)
     few = make(tasks=1)
     few.begin_task(model, *task(0))
     few.end_task(model)

@@ -16,7 +16,7 @@ import urllib.error
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -31,6 +31,9 @@ from coldtheory.ground.errors import ColdError
 MEMORY = 2e8  # bytes that a case may ask for
 CALLS = 80_000  # of functions, after which an accepted case is left alone
 EVIL = "from pathlib import Path\nPath(__file__).with_name('executed').write_text('x')\n"
+
+
+PRECIOUS = "precious"  #: a file in the sandbox that nothing may remove; no case names one outside that could be
 
 
 class Enough(BaseException):
@@ -139,7 +142,10 @@ def escaped(folder: Path) -> str | None:
     executed = list((folder / "inside").rglob("executed"))
     for mark in executed:
         mark.unlink()  # it is the fault of one case
-    return "executed a file" if executed else None
+    if executed:
+        return "executed a file"
+    removed = (folder / "template").exists() and not (folder / "inside" / PRECIOUS).exists()
+    return "removed a file" if removed else None
 
 
 def emptied(inside: Path) -> None:
@@ -188,7 +194,8 @@ def load_everything() -> None:
         package = importlib.import_module(name)
         for found in pkgutil.walk_packages(package.__path__, f"{name}."):
             if not found.name.endswith("__main__"):
-                importlib.import_module(found.name)
+                with suppress(*([ImportError] if ".adapters." in found.name else [])):  # to packages that may be absent
+                    importlib.import_module(found.name)
     for name in (
         "seaborn",
         "matplotlib.backends.backend_agg",

@@ -11,7 +11,7 @@ from torch import nn
 
 import coldtheory as ct
 from cold.config import RunConfig
-from cold.diagnostics import Measures, Recorder, Sampled, extreme_curvatures, gradient, value
+from cold.diagnostics import Diagnostics, Measures, Recorder, Sampled, extreme_curvatures, gradient, value
 from cold.diagnostics.facts import verdicts
 from cold.diagnostics.measures import Setting
 from cold.dpp import COLD
@@ -19,6 +19,7 @@ from cold.models.networks import HeadedModel
 from cold.runs import read_result
 from cold.trainer import Stopped, Trainer
 from coldtheory.bounds import evaluate
+from coldtheory.ground.errors import ColdError
 from coldtheory.measures import loss_variation_terms, rho_minus
 from tests.cold.test_torch_queues import Point, half_squares
 from tests.cold.tiny_runs import tiny
@@ -129,6 +130,78 @@ def recorded(optima: np.ndarray, setting: Setting, oracle: str | None) -> Measur
         cold.end_task(model, a[t : t + 1], label)
         recorder.end_task(t)
     return Measures(recorder.trace, setting, cold.queues.Q.tolist())
+
+
+@pytest.mark.parametrize("reference", ["previous", "best", "stored"])
+@pytest.mark.parametrize("stopped", [None, 5])
+def test_a_loop_of_ones_own_measures_the_same(reference, stopped):
+    """The callback, beside a loop that was stopped in the middle of a task or not, gives the simulator's numbers."""
+    a = torch.tensor(ct.make_tasks("high", seeds=[0])[0].phi.optima[:6])
+    numbers = {"V": 128.0, "eta": 4e-4, "delta": 1e-6, "steps": 3}
+    setting = Setting(**numbers, weights="mean", reference=reference)
+    label = torch.zeros(1, dtype=torch.int64)
+    model = Point(torch.zeros(a.shape[1], dtype=torch.float64))
+    optimizer = torch.optim.SGD(model.parameters(), lr=setting.eta)
+
+    def begun() -> tuple[COLD, Diagnostics]:
+        watch = Diagnostics(optimizer, every=1)
+        return COLD(
+            V=setting.V, delta=setting.delta, tasks=6, memory=6, weights="mean", reference=reference,
+            queue_update="task", losses=half_squares, dtype=torch.float64, callbacks=[watch],
+        ), watch  # fmt: skip
+
+    cold, watch = begun()
+    for t in range(6):
+        cold.begin_task(model, a[t : t + 1], label)
+        for step in range(3):
+            if 3 * t + step == stopped:
+                states = cold.state(), watch.state()
+                cold, watch = begun()
+                cold.load(states[0])
+                watch.load(states[1])
+                cold.begin_task(model, a[t : t + 1], label)
+            optimizer.zero_grad()
+            cold.loss(model, a[t : t + 1], label).backward()
+            optimizer.step()
+        cold.end_task(model)
+    theory = ct.simulate(ct.from_optima(a.numpy()), reference=reference, weights="mean", **numbers)
+    found = watch.report()
+    assert watch.setting() == setting
+    for name, theirs in (
+        ("avg_grad_sq_before", theory.avg_grad_sq_before),
+        ("avg_grad_sq_after", theory.avg_grad_sq_after),
+        ("Delta_bar", theory.Delta_bar),
+        ("avg_Qbar", theory.avg_Qbar),
+        ("alpha_max", theory.alpha.max()),
+        ("D_phi_trajectory", loss_variation_terms(theory, "trajectory").mean()),
+        ("rho_bar_trajectory", rho_minus(theory, "trajectory").mean()),
+    ):
+        assert found[name] == pytest.approx(float(theirs), rel=1e-10)
+    assert len(watch._recorder.trace.along[-1]) == 3  # before each step
+    applies = {bound["statement"]: bound["outcome"] for bound in found["bounds"]}
+    assert applies["lindley"] == ("holds" if reference == "previous" else "not applicable")
+
+
+def test_diagnostics_in_a_loop_say_what_they_need():
+    model = nn.Linear(2, 2)
+    watch = Diagnostics(torch.optim.Adam(model.parameters(), lr=1e-3), curvature=False)
+    with pytest.raises(ColdError, match="nothing to report before the first end_task"):
+        watch.report()
+    cold = COLD(V=1.0, delta=0.1, memory=4, callbacks=[watch])
+    with pytest.raises(ColdError, match=r"need the labels when a task begins; call begin_task\(model, x, y\)"):
+        cold.begin_task(model, torch.ones(3, 2))
+    with pytest.raises(ColdError, match="optimizer must be a Optimizer"):
+        Diagnostics(1e-3)
+    cold = COLD(V=1.0, delta=0.1, memory=4, callbacks=[watch])
+    cold.begin_task(model, torch.ones(3, 2), torch.zeros(3, dtype=torch.int64))
+    cold.loss(model, torch.ones(2, 2), torch.zeros(2, dtype=torch.int64))
+    cold.end_task(model)
+    found = watch.report()
+    assert found["alpha_max"] is None
+    failing = {premise for bound in found["bounds"] for premise in bound.get("failing_premises", [])}
+    assert {"queue per task", "memory samples stay"} <= failing  # this is no loop that the theorems speak about
+    assert not watch.setting().gradient_descent
+    assert not watch.setting().full_batch
 
 
 @pytest.mark.parametrize("weights", ["sum", "mean"])

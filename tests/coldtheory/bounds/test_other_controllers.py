@@ -1,4 +1,5 @@
-"""The leaky queue, Yu and Neely's controller, and forgetting for every T at once: against plain Python, and attacked."""
+"""The leaky queue, Yu and Neely's controller, and forgetting for every T at once: against plain Python, and
+attacked."""
 
 from __future__ import annotations
 
