@@ -99,14 +99,13 @@ def make_optimizer(config: RunConfig, parameters: Iterable[nn.Parameter]) -> tor
     )
 
 
-def accuracies(context: Context, model: nn.Module, seen: int) -> dict[str, list[float]]:
-    """The share of right answers on each task, through the task's own head: (T,) by name.
+def accuracies(context: Context, benchmark: Benchmark, model: nn.Module, seen: int) -> dict[str, list[float]]:
+    """The share of right answers on each task of a benchmark, through the task's own head: (T,) by name.
 
     accuracy       : among all outputs of the head
     accuracy_seen  : class-incremental only, among the classes of the first `seen` tasks
     accuracy_task  : class-incremental only, among the classes of the sample's own task (task-incremental, masked)
     """
-    benchmark, device = context.benchmark, context.device
     names, others = ["accuracy"], None  # others: [view, task] -> outputs that cannot be the answer
     if benchmark.scenario == "class":
         names += ["accuracy_seen", "accuracy_task"]
@@ -114,7 +113,7 @@ def accuracies(context: Context, model: nn.Module, seen: int) -> dict[str, list[
         for mask, task in zip(own, benchmark.tasks, strict=True):
             mask[list(range(len(mask)) if task.outputs is None else task.outputs)] = True
         among = own[:seen].any(0) if seen else own.any(0)
-        others = torch.stack([among.expand_as(own), own]).logical_not().to(device)
+        others = torch.stack([among.expand_as(own), own]).logical_not().to(context.device)
     was_training = model.training
     model.eval()
     with torch.inference_mode():

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -25,6 +26,7 @@ Replay = Literal["per-task", "mixed"]
 Policy = Literal["uniform", "reservoir"]
 Idle = Literal["auto", "skip", "joint"]
 Passes = Literal["joint", "separate"]
+Init = Literal["torch", "xavier"]
 CHOICES: dict[str, tuple[str, ...]] = {
     "optimizer": ("adam", "sgdm"),
     "queue_update": get_args(QueueUpdate),
@@ -36,6 +38,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "amp": ("off", "bf16", "fp16"),
     "scenario": get_args(Scenario),
     "forward": get_args(Passes),
+    "init": get_args(Init),
 }
 _MAY_BE_ABSENT = ("reference", "scenario")
 _MOST_THREADS = 1024
@@ -60,11 +63,14 @@ class RunConfig:
     validation: float = 0.0
     evaluate_on: str = "test"  #: or "validation"
     iid: bool = False
+    blur: float = 0.0  #: share of each task's training samples that is dealt to the other tasks
+    windows: int | None = None  #: in place of tasks: the stream in as many windows, with no word on boundaries
     augment: bool | None = None
     data_options: Mapping[str, Any] = field(default_factory=dict)  #: further arguments of `load_benchmark`
     # the network
-    model: str | None = None
+    model: str | None = None  #: a name, package.module:factory, or timm:NAME
     width: int = 64
+    init: str = "torch"  #: first weights of Linear layers and convolutions, see `cold.models.build`
     # optimisation
     epochs: int = 5
     batch_size: int = 128
@@ -78,7 +84,9 @@ class RunConfig:
     memory_batch: int = 1
     memory_policy: str = "uniform"
     replay: str = "per-task"
-    forward: str = "joint"  #: batch and memory batch in one pass, with the same BatchNorm statistics, or each in its own
+    forward: str = (
+        "joint"  #: batch and memory batch in one pass, with the same BatchNorm statistics, or each in its own
+    )
     # COLD
     V: float = 20.0
     delta: float = 0.0
@@ -105,8 +113,7 @@ class RunConfig:
         for one in dataclasses.fields(self):
             object.__setattr__(self, one.name, _typed(one.name, str(one.type), getattr(self, one.name)))
         for name in CHOICES:
-            if name not in _MAY_BE_ABSENT or getattr(self, name) is not None:
-                check_setting(name, getattr(self, name))
+            check_setting(name, getattr(self, name))
         method, reference = named_by_reference(self.method, self.reference)
         scenario, data_options = named_by_scenario(self.dataset, self.scenario, self.data_options)
         for name, value in (
@@ -120,17 +127,18 @@ class RunConfig:
             raise ColdError("to evaluate on validation data, keep some: --validation 0.1")
         positive = (
             "tasks", "limit_train", "limit_test", "width", "epochs", "batch_size", "memory", "memory_batch",
-            "reference_passes", "threads", "eval_batch", "V", "lr",
+            "reference_passes", "threads", "eval_batch", "V", "lr", "windows",
         )  # fmt: skip
         for name in positive:
             value = getattr(self, name)
             if value is not None and not (value > 0 and math.isfinite(value)):
                 raise ColdError(f"{name} must be > 0 and finite, got {value}")
-        for name in ("delta", "seed", "weight_decay", "momentum"):
+        for name in ("delta", "seed", "weight_decay", "momentum", "blur"):
             if not (getattr(self, name) >= 0 and math.isfinite(getattr(self, name))):
                 raise ColdError(f"{name} must be >= 0 and finite, got {getattr(self, name)}")
-        if self.momentum >= 1:
-            raise ColdError(f"momentum must be below 1, got {self.momentum:g}: the steps would grow without end")
+        for name, why in (("momentum", "the steps would grow without end"), ("blur", "no task would keep a sample")):
+            if getattr(self, name) >= 1:
+                raise ColdError(f"{name} must be below 1, got {getattr(self, name):g}: {why}")
         if self.threads is not None and self.threads > _MOST_THREADS:
             raise ColdError(f"threads must be at most {_MOST_THREADS}, got {self.threads}")
 
@@ -148,8 +156,10 @@ class RunConfig:
         return f"{_safe(self.dataset)}-{_safe(self.method)}-s{self.seed}-{config_key(identity)[:8]}"
 
 
-def check_setting(name: str, value: str) -> None:
+def check_setting(name: str, value: str | None) -> None:
     """Raises if a setting has a value that is none of its `CHOICES`."""
+    if value is None and name in _MAY_BE_ABSENT:
+        return
     choice(name.replace("_", "-"), value, CHOICES[name])
 
 
@@ -173,8 +183,8 @@ def check_memory(config: RunConfig, tasks: int) -> str | None:
     if config.memory_policy == "uniform" and config.replay == "mixed" and config.memory_batch > each and tasks > 1:
         until = min(tasks, math.ceil(config.memory_batch / each))
         return (
-            f"the memory keeps {each} samples per task: up to task {until} a memory batch is all samples of past tasks, "
-            f"fewer than {config.memory_batch}"
+            f"the memory keeps {each} samples per task: up to task {until} a memory batch is all samples of past "
+            f"tasks, fewer than {config.memory_batch}"
         )
     return None
 
@@ -203,16 +213,24 @@ def read_config(path: Path) -> dict[str, Any]:
     return read_toml(path)
 
 
+_AS_IT_IS = {type(None): "None", bool: "bool", str: "str"}  # values that need no further look, and their kinds
+_ACCEPTED: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,)}
+
+
+@cache
+def _parts(kind: str) -> tuple[str, ...]:
+    return tuple(kind.split(" | "))
+
+
 def _typed(name: str, kind: str, value: Any) -> Any:
     """The value as its field's type; 5 for a float is 5.0, so that equal settings have equal names on disk."""
-    wanted = kind.split(" | ")
-    if value is None and "None" in wanted:
-        return None
+    wanted = _parts(kind)
+    if _AS_IT_IS.get(type(value)) in wanted:  # most of them, of thousands of runs that are read
+        return value
     if kind.startswith("Mapping"):
         return _options(name, value)
-    accepted: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,)}
     for option in wanted:
-        types = accepted.get(option, ())
+        types = _ACCEPTED.get(option, ())
         if isinstance(value, types) and (option == "bool" or not isinstance(value, bool)):
             if option == "float":
                 return number(name, value)

@@ -323,7 +323,10 @@ class COLD:
         """The memory samples of this step; None during the first task."""
         if self._samples is None:
             raise ColdError(f"loss() was called before begin_task(model, x){self._where()}")
-        return self._ahead.draw(self._memory_batch, self.task) if self.task else None
+        if not self.task:
+            return None
+        # of all past tasks together fewer where the memory holds fewer
+        return self._ahead.draw(self._memory_batch, self.task, at_most=not self._per_task)
 
     def _where(self) -> str:
         return f" of task {self.task + 1}" if self.task else ""

@@ -49,7 +49,9 @@ def cut(runs: Runs, low: int, high: int) -> Runs:
 def in_passes(x: Tensor, runs: Runs, sizes: Sequence[int]) -> list[tuple[Tensor, Runs]]:
     """The parts of a batch, of these sizes, each with its own runs: what separate passes through a network take."""
     ends = list(accumulate(sizes))
-    return [(part, cut(runs, end - len(part), end)) for part, end in zip(torch.split(x, list(sizes)), ends, strict=True)]
+    return [
+        (part, cut(runs, end - len(part), end)) for part, end in zip(torch.split(x, list(sizes)), ends, strict=True)
+    ]
 
 
 def joined(logits: Sequence[Tensor]) -> Tensor:

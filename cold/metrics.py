@@ -8,9 +8,9 @@
     learning accuracy mean of the diagonal
     anytime accuracy  mean over i of the mean of a[i, 1..i]: ACC over the tasks seen until then, at every evaluation
 
-In a class-incremental run a[i, j] counts an answer among all classes as right or wrong (Class-IL). The same measures are
-taken among fewer answers: the classes of the tasks seen until then, or those of the sample's own task (Task-IL). After
-the last task all classes are seen, so that the first two have the same ACC.
+In a class-incremental run a[i, j] counts an answer among all classes as right or wrong (Class-IL). The same measures
+are taken among fewer answers: the classes of the tasks seen until then, or those of the sample's own task (Task-IL).
+After the last task all classes are seen, so that the first two have the same ACC.
 
 Quantities that need two tasks are None for one task.
 """

@@ -44,6 +44,7 @@ def preset_settings(preset: str, dataset: str, method: str, memory: int | None) 
         "preset": preset,
         "tasks": run.tasks,
         "epochs": run.epochs,
+        "init": "torch",  # the paper says nothing of first weights
         "lr": run.learning_rate,
         "optimizer": _OPTIMIZERS[run.optimizer],
         "batch_size": run.task_batch_size,

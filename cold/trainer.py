@@ -30,9 +30,10 @@ from .checkpoint import Unusable, checkpoints, load_latest, remove_checkpoints, 
 from .compute import accuracies, load_data, make_optimizer, peak_memory, pick_device, repeatable
 from .config import RunConfig, check_memory
 from .data import Benchmark, Part
+from .data.stream import stream_of, tasks_ended
 from .diagnostics import Watch
 from .distributed import Group, SharedForward
-from .methods.base import Batch, Context, find_method
+from .methods.base import Batch, Context, check_scenario, find_method
 from .models import build_model, model_bytes
 from .record import Position, Progress, Record
 from .runs import MODEL, OtherData, Result, comparable, identified, make_result, same_data, write_result
@@ -90,23 +91,19 @@ class Trainer:
             config = replace(config, dataset=name, scenario="class" if benchmark.scenario == "class" else None)
         self.config = identified(replace(config, dataset=name), len(self.benchmark.tasks))
         self.folder = None if out is None else out / self.config.run_id
+        #: what the method sees: the tasks, or windows in their place
+        self.stream = stream_of(self.benchmark, blur=config.blur, windows=config.windows, seed=config.seed)
+        self._ended = tasks_ended(self.benchmark, config.windows)  # after each task of the stream
         method = find_method(config.method)
-        if method.uses_memory:
-            note = check_memory(self.config, len(self.benchmark.tasks))
-            if note and self.group.leads:
-                print(f"note: {note}", file=sys.stderr)
-        model = build_model(self.benchmark, width=config.width, seed=config.seed, name=config.model, module=module)
-        model = model.to(self.device)
-        if config.channels_last:
-            model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        if config.compile:
-            model.backbone.compile()
-        model.train()
-        self.model = model
+        check_scenario(method, self.config, self.benchmark.scenario)
+        note = check_memory(self.config, len(self.stream.tasks)) if method.uses_memory else None
+        if note and self.group.leads:
+            print(f"note: {note}", file=sys.stderr)
+        self.model = model = self._network(config, module)
         scaler = torch.amp.GradScaler(self.device.type) if config.amp == "fp16" else None
         self.context = Context(
             self.config,
-            self.benchmark,
+            self.stream,
             model,
             make_optimizer(config, model.parameters()),
             self.device,
@@ -125,12 +122,21 @@ class Trainer:
         self._last_loss = math.nan
         self._resumed_at: int | None = None
         self._present: tuple[int, Part] | None = None
-        steps = [config.epochs * math.ceil(len(t.train) / config.batch_size) for t in self.benchmark.tasks]
+        steps = [config.epochs * math.ceil(len(t.train) / config.batch_size) for t in self.stream.tasks]
         self.steps_of_task, self.steps = steps, sum(steps)
         self.watch = Watch(self.context, self.method, steps) if config.diagnostics else None
         self._queue_every = max(1, self.steps // _QUEUE_POINTS)
         self._last_save = time.monotonic()
         self._mark, self._cpu_mark = time.perf_counter(), time.process_time()
+
+    def _network(self, config: RunConfig, module: nn.Module | None) -> nn.Module:
+        chosen: dict[str, Any] = {"width": config.width, "seed": config.seed, "name": config.model, "init": config.init}
+        model = build_model(self.benchmark, module=module, **chosen).to(self.device)
+        if config.channels_last:
+            model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        if config.compile:
+            model.backbone.compile()
+        return model.train()
 
     # ------------------------------------------------------------------------------------------------ running
 
@@ -165,7 +171,7 @@ class Trainer:
             if not self.record.start:
                 self.record.start = self._evaluate()
                 self.record.queues.append(self._queues())
-            while self.position.task < len(self.benchmark.tasks):
+            while self.position.task < len(self.stream.tasks):
                 self._run_task()
             return self._finish()
         except _OF_FOREIGN_STATE as error:
@@ -199,7 +205,8 @@ class Trainer:
         if self.watch is not None:
             self._measure(self.watch.end_task, at.task)
         self._clock("train_seconds")
-        self.record.accuracy.append(self._evaluate())
+        while len(self.record.accuracy) < self._ended[at.task]:
+            self.record.accuracy.append(self._evaluate())
         self.record.queues.append(self._queues())
         at.task, at.epoch = at.task + 1, 0
         self._report()
@@ -208,10 +215,12 @@ class Trainer:
     def train_epoch(self) -> None:
         """The rest of the present epoch of the present task."""
         at, b = self.position, self.config.batch_size
-        part, head, number = self.training_part(), self.benchmark.tasks[at.task].head, at.task
+        part, head, number = self.training_part(), self.stream.tasks[at.task].head, at.task
         y = part.y
-        if at.order is None:
-            at.order = torch.randperm(len(part), generator=self.context.streams.cpu("order"))
+        if at.order is None:  # windows have the order of the stream
+            shuffled = self.config.windows is None
+            chance = self.context.streams.cpu("order")
+            at.order = torch.randperm(len(part), generator=chance) if shuffled else torch.arange(len(part))
         order = at.order.to(self.device)
         step, watch, alone = self.method.step, self.watch, self.group.size == 1
         for start in range(at.step * b, len(part), b):
@@ -231,11 +240,11 @@ class Trainer:
                 self._stop_if_asked()
 
     def training_part(self) -> Part:
-        """The present task's training samples; permuted pixels are put in place once per task, not in every step."""
+        """The present task's training samples; pixels that move are put in place once per task, not in every step."""
         number = self.position.task
         if self._present is None or self._present[0] != number:
-            part = self.benchmark.tasks[number].train
-            if part.permutation is not None:
+            part = self.stream.tasks[number].train
+            if part.moved:
                 part = Part(part.raw(), torch.arange(len(part), device=self.device), part.y)
             self._present = (number, part)
         return self._present[1]
@@ -268,7 +277,7 @@ class Trainer:
                 at = self.position
                 step = at.total - self._pending + i + 1 - sum(self.steps_of_task[: at.task])
                 raise ColdError(
-                    f"the loss is {loss} at step {step} of task {at.task + 1} (of {len(self.benchmark.tasks)}); "
+                    f"the loss is {loss} at step {step} of task {at.task + 1} (of {len(self.stream.tasks)}); "
                     f"{self._last_good()}; take a smaller --lr or --V"
                 )
         if losses:
@@ -287,7 +296,7 @@ class Trainer:
             last, weights = rows[-1] if rows else [], self.method.past_weights()
             self._on_progress(
                 Progress(
-                    at.task, len(self.benchmark.tasks), at.epoch, at.total, self.steps, self._last_loss, acc,
+                    at.task, len(self.stream.tasks), at.epoch, at.total, self.steps, self._last_loss, acc,
                     evaluated=len(rows), accuracy=last, queues=self._queues()[: at.task],
                     weights=[] if weights is None else weights.tolist(),
                 )
@@ -297,8 +306,8 @@ class Trainer:
 
     def _evaluate(self) -> list[float]:
         self._clock("train_seconds")
-        seen = self.position.task + 1 if self.record.start else 0
-        found = accuracies(self.context, self.method.network_for_evaluation(), seen)
+        seen = len(self.record.accuracy) + 1 if self.record.start else 0
+        found = accuracies(self.context, self.benchmark, self.method.network_for_evaluation(), seen)
         for name in found.keys() - {"accuracy"}:
             self.record.views.setdefault(name, []).append(found[name])
         self._clock("eval_seconds")
@@ -306,7 +315,7 @@ class Trainer:
 
     def evaluate(self, model: nn.Module) -> list[float]:
         """Accuracy on each task among all outputs of its head, (T,)."""
-        return accuracies(self.context, model, len(self.benchmark.tasks))["accuracy"]
+        return accuracies(self.context, self.benchmark, model, len(self.benchmark.tasks))["accuracy"]
 
     def _measure(self, measure: Callable[..., None], *where: int) -> None:
         self._clock("train_seconds")
@@ -324,7 +333,7 @@ class Trainer:
         self._mark, self._cpu_mark = now, cpu
 
     def _finish(self) -> Result:
-        record, tasks = self.record, len(self.benchmark.tasks)
+        record, tasks = self.record, len(self.stream.tasks)
         arrays: dict[str, Any] = {"accuracy": np.array(record.accuracy), "start": np.array(record.start)}
         for name, rows in sorted(record.views.items()):
             arrays[name], arrays[name.replace("accuracy", "start")] = np.array(rows[1:]), np.array(rows[0])
@@ -440,12 +449,12 @@ class Trainer:
 
     def _stands(self) -> bool:
         """Whether the loaded position and record are of a run that can go on from there."""
-        at, tasks, kept = self.position, len(self.benchmark.tasks), self.record
+        at, tasks, kept = self.position, len(self.stream.tasks), self.record
         numbers = (at.task, at.epoch, at.step, at.total)
         if not all(type(number) is int and number >= 0 for number in numbers) or at.task > tasks:
             return False
         if at.task < tasks and at.order is not None:
-            places = torch.arange(len(self.benchmark.tasks[at.task].train))
+            places = torch.arange(len(self.stream.tasks[at.task].train))
             if getattr(at.order, "dtype", None) != places.dtype or not torch.equal(at.order.sort().values, places):
                 return False
         try:
@@ -454,12 +463,13 @@ class Trainer:
             return False
         views = list(kept.views.values())
         queues = (row for row in (*kept.queues, *kept.queue_steps) if row)
-        rows = [*kept.accuracy, *queues, *(row for view in views for row in view)]
+        rows, evaluated = [*kept.accuracy, *(row for view in views for row in view)], len(self.benchmark.tasks)
         return (
-            len(kept.start) in (0, tasks)
-            and len(kept.accuracy) == at.task
+            len(kept.start) in (0, evaluated)
+            and len(kept.accuracy) == [0, *self._ended][at.task]
             and len(views) == (2 if self.benchmark.scenario == "class" and kept.start else 0)
-            and all(len(view) == at.task + 1 for view in views)
-            and all(len(row) == tasks for row in rows)
+            and all(len(view) == len(kept.accuracy) + 1 for view in views)
+            and all(len(row) == evaluated for row in rows)
+            and all(len(row) == tasks for row in queues)
             and len(kept.queue_steps) == len(kept.queue_steps_at)
         )

@@ -27,7 +27,6 @@ from .ground.checks import number, whole
 from .ground.errors import ColdError
 from .quadratics import Array
 
-
 Values = Any  # a number, or an array of them
 
 
@@ -131,8 +130,8 @@ def memory_error(
     curvature     : the largest eigenvalue of A
     every         : the largest error over the tasks in place of their mean
 
-    The mean error is at most  c s standard_error (r + s/4) + c s (2 r + s/2) deviation sqrt(log(1/p) / (2 K)), the largest
-    one has log(K/p)/2 under the root; both are at most (1 - M/n) c s (2 r + s/2).
+    The mean error is at most  c s standard_error (r + s/4) + c s (2 r + s/2) deviation sqrt(log(1/p) / (2 K)), the
+    largest one has log(K/p)/2 under the root; both are at most (1 - M/n) c s (2 r + s/2).
     """
     s, r = number("sample_radius", sample_radius, least=0), number("model_radius", model_radius, least=0)
     c, K = number("curvature", curvature, least=0), whole("tasks", tasks, least=1)

@@ -204,7 +204,7 @@ def _one_shape(given: dict[str, ArrayLike]) -> dict[str, Array]:
     return {name: np.broadcast_to(array, shape).copy() for name, array in zip(given, arrays, strict=True)}
 
 
-def _keys(noise_seed: int | Sequence[int]) -> int | tuple[int, ...]:
+def _keys(noise_seed: Any) -> int | tuple[int, ...]:
     if isinstance(noise_seed, list | tuple | range) or (isinstance(noise_seed, np.ndarray) and noise_seed.ndim):
         return tuple(whole("noise_seed", seed, least=0) for seed in noise_seed)
     return whole("noise_seed", noise_seed, least=0)

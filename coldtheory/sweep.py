@@ -144,7 +144,7 @@ def grid(
             given: dict[str, Any] = {str(axis): None if axis == "V_schedule" and value == CONSTANT else value}
             rule = replace(scheme, **given)
         else:
-            chosen = replace(numbers, **{str(axis): value})  # type: ignore[arg-type]
+            chosen = replace(numbers, **{str(axis): value})
         _check(chosen, rule, here.T)
         cells += [SweepCell(here, seed, chosen, rule) for seed in here.seeds(seeds)]
     return cells

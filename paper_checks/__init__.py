@@ -20,7 +20,7 @@ PARTS = (
     "toy_gradient", "toy_queue",
     "text_complexity", "text_contradictions", "text_theory", "tables_arithmetic", "tables_ranking", "tables_memory",
     "training", "trends_methods", "trends_queues", "trends_training",
-    "beyond",
+    "beyond", "beyond_steps", "beyond_memory",
 )  # fmt: skip
 
 

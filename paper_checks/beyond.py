@@ -33,7 +33,6 @@ _EQUAL = 1e-9
     explain=e.explanation(
         "forgetting", "The margin is the least relative slack over minimisers and descending runs, Cases 2 and 3."
     ),
-    pictures=("forgetting",),
 )
 def forgetting() -> Finding:
     batches = [e.stored("exact"), e.stored("gd"), e.exact("mean", "best")]
@@ -55,7 +54,6 @@ def forgetting() -> Finding:
         of Theorem 1 at most [(G + delta)^2/2 + eps]/V. Needs delta' <= delta, and eps bounded as T grows. Instance:
         optima that alternate between -1 and 1, delta = .5, exact minimisation, T from 50 to 800. The margin is .05
         minus the difference of the fitted exponent of the proved excess from -1/2 at V = 1.""",
-    pictures=("forgetting",),
 )
 def forgetting_rate() -> Finding:
     lengths = np.array([50, 100, 200, 400, 800])
@@ -91,9 +89,8 @@ def _slope(x: np.ndarray, y: list[float]) -> float:
     explain=e.explanation(
         "creeping",
         "The stored instance: coldtheory replay creeping. In exact numbers: optima (0,0,..), (1,0,..), (1,1,..), ..., "
-        "with delta = 1/2, where every pair attains the bound with empty queues. The margin is the least relative slack.",
+        "with delta = 1/2, where every pair attains the bound and no queue fills. The margin is the least slack.",
     ),
-    pictures=("forgetting",),
 )
 def creeping() -> Finding:
     found = e.tally("creeping", "proved", e.descents(reference="previous"))

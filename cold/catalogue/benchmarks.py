@@ -10,8 +10,8 @@ from coldtheory.ground.errors import ColdError
 from coldtheory.paper import paper
 
 Pixels = Literal["standard", "unit"]
-#: What is known of a sample at test time. task: which task it is of, and each task has a head of its own; class: nothing,
-#: one head answers for the classes of all tasks; domain: nothing either, and all tasks have the same classes.
+#: What is known of a sample at test time. task: which task it is of, and each task has a head of its own; class:
+#: nothing, one head answers for the classes of all tasks; domain: nothing either, and all tasks have the same classes.
 Scenario = Literal["task", "class", "domain"]
 
 
@@ -22,7 +22,7 @@ class BenchmarkEntry:
     name: str
     title: str  #: as tables and figures print it
     data: str  #: the data set it is made of; empty: its images are made on the fly
-    kind: Literal["split", "permuted"]
+    kind: Literal["split", "permuted", "rotated"]
     tasks: int  #: unless told otherwise
     train: int
     test: int
@@ -34,7 +34,7 @@ class BenchmarkEntry:
     @property
     def scenario(self) -> Scenario:
         """Unless told otherwise: each task of a split has a head of its own, other tasks share theirs."""
-        return "domain" if self.kind == "permuted" else "task"
+        return "task" if self.kind == "split" else "domain"
 
     @property
     def has_preset(self) -> bool:
@@ -42,8 +42,8 @@ class BenchmarkEntry:
         return bool(paper().runs(self.name))
 
     def per_task(self, tasks: int) -> tuple[int, int]:
-        """Training and test images of each of `tasks` tasks: all of them where pixels are permuted, else a share."""
-        return (self.train, self.test) if self.kind == "permuted" else (self.train // tasks, self.test // tasks)
+        """Training and test images of each of `tasks` tasks: a share in a split, else all of them."""
+        return (self.train // tasks, self.test // tasks) if self.kind == "split" else (self.train, self.test)
 
 
 BENCHMARKS: Mapping[str, BenchmarkEntry] = {
@@ -51,7 +51,11 @@ BENCHMARKS: Mapping[str, BenchmarkEntry] = {
     for entry in (
         BenchmarkEntry("pmnist", "Permuted-MNIST", "mnist", "permuted", 20, 60_000, 10_000, 10, (1, 28, 28),
                        "mlp-256-256", pixels="unit"),
+        BenchmarkEntry("rmnist", "Rotated-MNIST", "mnist", "rotated", 20, 60_000, 10_000, 10, (1, 28, 28),
+                       "mlp-256-256", pixels="unit"),
         BenchmarkEntry("split-mnist", "Split-MNIST", "mnist", "split", 5, 60_000, 10_000, 10, (1, 28, 28), "mlp-256"),
+        BenchmarkEntry("split-fashion", "Split-Fashion-MNIST", "fashion-mnist", "split", 5, 60_000, 10_000, 10,
+                       (1, 28, 28), "mlp-256"),
         BenchmarkEntry("split-cifar10", "Split-CIFAR10", "cifar10", "split", 5, 50_000, 10_000, 10, (3, 32, 32),
                        "resnet18"),
         BenchmarkEntry("split-cifar100", "Split-CIFAR100", "cifar100", "split", 20, 50_000, 10_000, 100, (3, 32, 32),

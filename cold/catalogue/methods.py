@@ -9,10 +9,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from coldtheory.ground.errors import ColdError, unknown_name
 
+from .benchmarks import Scenario
+
+#: A kind of stream beside the scenarios: no word on where one task ends and the next begins (`--windows`).
+TASK_FREE = "task-free"
+#: For methods whose rule needs no such word. Replay then fills its memory along the stream (fill=stream); COLD keeps
+#: one queue per window of the stream.
+EVERYWHERE = (*get_args(Scenario), TASK_FREE)
 Published = Mapping[str, Mapping[str, Any]]
 #: The letters of `MethodEntry.cost` and `storage`, which are those of the paper's complexity table.
 COST_LETTERS = (
@@ -55,7 +62,7 @@ class MethodEntry:
     name: str = ""
     title: str = ""  #: as tables and figures print it
     paper: str = ""  #: authors, year, title
-    settings: tuple[str, ...] = ("task", "domain", "class")  #: kinds of streams it was made for
+    settings: tuple[str, ...] = get_args(Scenario)  #: kinds of streams that it can learn here; others are refused
     cost: str = "b*C"
     storage: str = "0"
     options: type[Any] = NoOptions  #: its own hyper-parameters: a frozen dataclass with defaults and checks
@@ -107,11 +114,11 @@ def _online(settings: Mapping[str, Any], **options: Any) -> dict[str, Any]:
 
 # -------------------------------------------------------------------------------------------------- without replay
 
-FINETUNE = MethodEntry("finetune", "Fine-tune")
+FINETUNE = MethodEntry("finetune", "Fine-tune", settings=EVERYWHERE)
 
 JOINT = MethodEntry(
     "joint", "Joint", "the upper bound: all data at once",
-    storage="N*p", forgets=False, bound=True,
+    settings=EVERYWHERE, storage="N*p", forgets=False, bound=True,
 )  # fmt: skip
 
 
@@ -198,7 +205,7 @@ class NCCLOptions(ReplayOptions):
 NCCL = dataclasses.replace(
     REPLAY, name="nccl", title="NCCL",
     paper="Han et al. 2023, On the Convergence of Continual Learning with Adaptive Methods",
-    settings=("task", "domain"), cost="(b + m)*C + d", options=NCCLOptions,
+    cost="(b + m)*C + d", options=NCCLOptions,
     published={
         "pmnist": _online({"batch_size": 10, "epochs": 1, "memory_batch": 10}, beta_max=0.2),
         "split-cifar100": _online({"lr": 1e-3, "batch_size": 10, "epochs": 1, "memory_batch": 10}, beta_max=0.5),
@@ -220,7 +227,7 @@ class EROptions(ReplayOptions):
 ER = dataclasses.replace(
     REPLAY, name="er", title="ER",
     paper="Chaudhry et al. 2019, On Tiny Episodic Memories in Continual Learning", options=EROptions,
-    published_by=f"{_DER_AUTHORS} tuned for it",
+    settings=EVERYWHERE, published_by=f"{_DER_AUTHORS} tuned for it",
     published={
         "pmnist": _online({"lr": 0.2, "batch_size": 128, "memory_batch": 128, "epochs": 1}),
         "split-cifar10": _online({"lr": 0.1, "batch_size": 32, "memory_batch": 32, "epochs": 50}),
@@ -245,7 +252,7 @@ class MEROptions(ReplayOptions):
 MER = dataclasses.replace(
     REPLAY, name="mer", title="MER",
     paper="Riemer et al. 2019, Learning to Learn without Forgetting by Maximizing Transfer and Minimizing Interference",
-    cost="k*(b + b*m)*C", options=MEROptions, passes_per_step=(10, 10),
+    settings=EVERYWHERE, cost="k*(b + b*m)*C", options=MEROptions, passes_per_step=(10, 10),
     published={
         "pmnist": _online({"lr": 0.03, "batch_size": 1, "epochs": 1, "memory": 5120, "memory_batch": 100})
     },
@@ -270,7 +277,7 @@ class GDumbOptions:
 GDUMB = dataclasses.replace(
     REPLAY, name="gdumb", title="GDumb",
     paper="Prabhu et al. 2020, GDumb: A Simple Approach that Questions Our Progress in Continual Learning",
-    settings=("task", "class"), cost="0; M*C*passes at an evaluation", options=GDumbOptions,
+    settings=EVERYWHERE, cost="0; M*C*passes at an evaluation", options=GDumbOptions,
     passes_per_step=(0, 0), forgets=False,
     published={name: {"options": {"passes": 128}} for name in ("pmnist", "split-mnist")},
 )  # fmt: skip
@@ -287,7 +294,7 @@ class DEROptions(ReplayOptions):
 
 DER = dataclasses.replace(
     REPLAY, name="der", title="DER", paper="Buzzega et al. 2020, Dark Experience for General Continual Learning",
-    cost="(b + m)*C + m*n_c", storage="M*(p + n_c)", options=DEROptions,
+    settings=EVERYWHERE, cost="(b + m)*C + m*n_c", storage="M*(p + n_c)", options=DEROptions,
     published={
         "pmnist": _online({"lr": 0.2, "batch_size": 128, "memory_batch": 128, "epochs": 1}, alpha=0.5),
         "split-cifar10": _online({"lr": 0.03, "batch_size": 32, "memory_batch": 32, "epochs": 50}, alpha=0.3),
@@ -324,7 +331,7 @@ class ERACEOptions(ReplayOptions):
 ER_ACE = dataclasses.replace(
     REPLAY, name="er-ace", title="ER-ACE",
     paper="Caccia et al. 2022, New Insights on Reducing Abrupt Representation Change in Online Continual Learning",
-    settings=("task", "class"), cost="(b + m)*C + b*n_c", options=ERACEOptions, passes_per_step=(1, 2),
+    settings=EVERYWHERE, cost="(b + m)*C + b*n_c", options=ERACEOptions, passes_per_step=(1, 2),
     published={"split-cifar10": _online({"lr": 0.1, "batch_size": 10, "epochs": 1, "memory_batch": 10})},
 )  # fmt: skip
 
@@ -425,7 +432,7 @@ def _cls_er(settings: Mapping[str, Any], *numbers: float) -> dict[str, Any]:
 
 
 CLS_ER = dataclasses.replace(
-    REPLAY, name="cls-er", title="CLS-ER",
+    REPLAY, name="cls-er", title="CLS-ER", settings=EVERYWHERE,
     paper="Arani et al. 2022, Learning Fast, Learning Slow: A General Continual Learning Method based on "
     "Complementary Learning System",
     cost="(b + m)*C + 2*m*C/3 + 2*d", storage="M*p + 2*d", options=CLSEROptions, passes_per_step=(1, 2),
@@ -449,7 +456,7 @@ CLS_ER = dataclasses.replace(
 
 COLD = MethodEntry(
     "cold", "COLD", "Theoretical Foundations of Continual Learning via Drift-Plus-Penalty, Case 1",
-    cost="(b + m)*C", storage="M*p + t", uses_memory=True, passes_per_step=(1, 1), has_queues=True,
+    settings=EVERYWHERE, cost="(b + m)*C", storage="M*p + t", uses_memory=True, passes_per_step=(1, 1), has_queues=True,
     reference="previous",
 )  # fmt: skip
 

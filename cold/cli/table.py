@@ -32,7 +32,10 @@ def add_to(app: typer.Typer) -> None:
 def table(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(names())}.", metavar="NAME")],
     kind: Annotated[
-        str, typer.Option(help="equal: the same terms for all, tuned on validation data; published: each as its paper, or as a note says.")
+        str,
+        typer.Option(
+            help="equal: the same terms for all, tuned on validation data; published: as its paper, or as a note says."
+        ),
     ] = "equal",
     rows: Annotated[str | None, typer.Option(help="Only these rows, by commas: er,cold; default: all.")] = None,
     seeds: Annotated[str | None, typer.Option(help="Other seeds than the table's: 0,1,2 or 0-8.")] = None,

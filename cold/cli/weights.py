@@ -36,6 +36,10 @@ def evaluate(
     method: Annotated[
         str | None, typer.Option(help="The Python file of the run's method, if it is your own.", metavar="FILE.py")
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="The network of the run, if it is your own.", metavar="package.module:factory"),
+    ] = None,
     dataset: Annotated[
         str | None, typer.Option(help="Where the images of a run on a folder are.", metavar="folder:PATH")
     ] = None,
@@ -49,16 +53,18 @@ def evaluate(
 
     Other data than those of the run are refused, by their fingerprint.
 
-    A run names its method, but no file that a result names is ever executed: a method of your own is loaded only from
-    the file that --method gives.
+    A run names its method and network, but nothing that a result names is ever imported or executed: a method of your
+    own is loaded only from the file that --method gives, a network only from what --model names.
     """
     result = find_run(run)
     weights = stored_weights(result)
     then = result.array("accuracy")
     if then is None:
         raise ColdError(f"{result.run_id} has no accuracies to compare with; run it again")
-    _check_model(result)
-    given = {"device": device, "method": _method(result, method), "dataset": _dataset(result, dataset)}
+    given = {
+        "device": device, "method": _method(result, method), "dataset": _dataset(result, dataset),
+        "model": _model(result, model),
+    }  # fmt: skip
     trainer = Trainer(make_config(result.config, given), data_root=data_root)
     if not same_data(result.data, trainer.data):
         raise OtherData(result.run_id, result.data, trainer.data, "")
@@ -95,11 +101,13 @@ def _method(result: Result, given: str | None) -> str:
     return named
 
 
-def _check_model(result: Result) -> None:
-    """A network is built from its name alone; a result's own word imports nothing."""
-    named = result.config.get("model")
-    if named is not None and not re.fullmatch(r"[a-z0-9-]+", named):
-        raise ColdError(f"{result.run_id} names the network {named[:80]!r}, which is not built in; nothing is imported")
+def _model(result: Result, given: str | None) -> str | None:
+    """The network to build: a built-in one by its name, or what the user names. A result's own word imports nothing."""
+    named: str | None = result.config.get("model")
+    if given is None and named is not None and not re.fullmatch(r"[a-z0-9-]+", named):
+        words = f"{result.run_id} names the network {named[:80]!r}, which is not built in; nothing is imported"
+        raise ColdError(f"{words} unless you give it with --model")
+    return given or named
 
 
 def _dataset(result: Result, given: str | None) -> str:

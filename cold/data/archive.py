@@ -169,7 +169,8 @@ def _in_tar(path: Path, max_bytes: int) -> Iterator[_Entry]:
         with tarfile.open(fileobj=stream, mode="r:") as tar:
             for entry in tar:
                 if entry.isdir():
-                    _check_name(entry.name, path)
+                    if entry.name != ".":  # the folder itself, which leads nowhere
+                        _check_name(entry.name, path)
                     continue
                 if not entry.isfile():
                     raise ColdError(f"{path} holds a link or device ({entry.name}) and is not unpacked; fetch it again")

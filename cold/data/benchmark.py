@@ -20,24 +20,47 @@ class Part:
     `pool`: uint8 (N, C, H, W), or floats of any shape (N, ...) for a user's own features.
     `index`: int64 (n,), the rows. `y`: int64 (n,), labels local to the task's head, 0 .. width - 1.
     `permutation`: int64 (H * W,) or None; pixel i of a sample is pixel permutation[i] of the stored image.
+    `rotation`: int64 (2, 4, H * W) or None; pixel i of a sample is the mean of four pixels rotation[0, :, i] of the
+                stored image, with weights rotation[1, :, i] / 256. A pixel number of H * W is a blank one.
     """
 
     pool: Tensor
     index: Tensor
     y: Tensor
     permutation: Tensor | None = None
+    rotation: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.index)
 
+    @property
+    def moved(self) -> bool:
+        """Whether the pixels of a sample are not where the pool has them."""
+        return self.permutation is not None or self.rotation is not None
+
     def raw(self, rows: Tensor | None = None) -> Tensor:
-        """The samples as stored, permuted: (n, C, H, W); all of them, or those at positions `rows` of the part."""
+        """The samples as stored, permuted or rotated: (n, C, H, W); all of them, or those at positions `rows`."""
         x = self.pool.index_select(0, self.index if rows is None else self.index[rows])
-        if self.permutation is None:
-            return x
-        if x.device.type == "cpu":  # numpy's gather along the last axis is several times as fast as torch's
-            return torch.from_numpy(np.take(x.flatten(2).numpy(), self.permutation.numpy(), axis=2)).view_as(x)
-        return x.flatten(2)[:, :, self.permutation].view_as(x)
+        if self.permutation is not None:
+            return _gathered(x.flatten(2), self.permutation).view_as(x)
+        if self.rotation is not None:
+            return _rotated(x.flatten(2), self.rotation).view_as(x)
+        return x
+
+
+def _gathered(pixels: Tensor, order: Tensor) -> Tensor:
+    if pixels.device.type == "cpu":  # numpy's gather along the last axis is several times as fast as torch's
+        return torch.from_numpy(np.take(pixels.numpy(), order.numpy(), axis=2))
+    return pixels[:, :, order]
+
+
+def _rotated(pixels: Tensor, rotation: Tensor) -> Tensor:
+    """In whole numbers, so that every machine has the same images."""
+    with_blank = torch.nn.functional.pad(pixels, (0, 1))
+    total = torch.full(pixels.shape, 128, dtype=torch.int32, device=pixels.device)
+    for order, weight in zip(*rotation, strict=True):
+        total += _gathered(with_blank, order).int() * weight.int()
+    return (total >> 8).to(pixels.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +109,8 @@ class Benchmark:
             return moved.setdefault(id(x), x.to(device))
 
         def part(p: Part) -> Part:
-            permutation = None if p.permutation is None else tensor(p.permutation)
-            return Part(tensor(p.pool), tensor(p.index), tensor(p.y), permutation)
+            moves = (None if move is None else tensor(move) for move in (p.permutation, p.rotation))
+            return Part(tensor(p.pool), tensor(p.index), tensor(p.y), *moves)
 
         def task(t: Task) -> Task:
             validation = None if t.validation is None else part(t.validation)

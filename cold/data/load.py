@@ -41,10 +41,11 @@ def load_benchmark(
 ) -> Benchmark:
     """A benchmark, with all its images in memory as bytes.
 
-    `name`         pmnist, split-mnist, split-cifar10, split-cifar100, split-tinyimagenet, synthetic, or folder:PATH.
+    `name`         pmnist, rmnist, split-mnist, split-fashion, split-cifar10, split-cifar100, split-tinyimagenet,
+                   synthetic, or folder:PATH.
     `root`         the data root (see `cold.data.cache.data_root`).
-    `tasks`        any divisor of the number of classes for a split, any number for a permuted benchmark.
-    `seed`         of permutations, class order, limits and parts. The same tasks come out for every method.
+    `tasks`        any divisor of the number of classes for a split, any number for a permuted or rotated benchmark.
+    `seed`         of permutations, angles, class order, limits and parts. The same tasks come out for every method.
     `limit_train`, `limit_test`   images per task, spread evenly over its classes.
     `validation`   share of each task's (limited) training part that is held out, stratified and disjoint.
     `iid`          the near-IID counterpart: the same images and labels, dealt to the tasks at random.
@@ -55,7 +56,7 @@ def load_benchmark(
     `heads`        another word for the scenario of a split: task; shared means domain.
     `augment`      False: no crop and flip; None: as is usual for the data.
     `pixels`       standard: mean 0, s.d. 1 by the data's statistics; unit: between 0 and 1. The paper does not say.
-                   None: unit for pmnist, where validation data prefer it, else standard.
+                   None: unit for pmnist and rmnist, where validation data (pmnist's) prefer it, else standard.
     `options`      synthetic: shape, classes, train_per_class, test_per_class, noise, permuted; folder: size.
 
     >>> benchmark = load_benchmark("synthetic", tasks=5)
@@ -73,7 +74,7 @@ def load_benchmark(
     if scenario is not None:
         choice("scenario", scenario, get_args(Scenario))
     chosen = _scenario(name, scenario, heads, options)
-    permuted = False
+    permuted = rotated = False
     if name == "synthetic":
         permuted = bool(options.pop("permuted", False))
         _check_options(name, options, synthetic.make, extra=("permuted",))
@@ -91,7 +92,8 @@ def load_benchmark(
         data = DATA_SETS[entry.data]
         transform = data.transform(augment)
         images = data.load(data_root(root))
-        permuted, default, pixels = entry.kind == "permuted", entry.tasks, pixels or entry.pixels
+        permuted, rotated = entry.kind != "split", entry.kind == "rotated"
+        default, pixels = entry.tasks, pixels or entry.pixels
     else:
         raise unknown_name("benchmark", name, BENCHMARK_NAMES)
     if pixels is not None:
@@ -102,7 +104,9 @@ def load_benchmark(
     if permuted:
         if order != "natural" or heads != "task":
             raise ColdError(f"{name} has one head and all classes in every task: order and heads do not apply")
-        return permuted_benchmark(name, images, transform, tasks=count, seed=seed, sizes=sizes, iid=iid)
+        return permuted_benchmark(
+            name, images, transform, tasks=count, seed=seed, sizes=sizes, iid=iid, rotated=rotated
+        )
     return split_benchmark(
         name, images, transform, tasks=count, seed=seed, sizes=sizes, iid=iid, order=order, scenario=chosen
     )

@@ -9,6 +9,7 @@
               of MNIST, each near-IID task asks whether a digit is even or odd.)
 `permuted`    P-X: all tasks have all images and labels, and one head; task t permutes the pixels. Every task
               is permuted, the first one too. Near-IID: one permutation for all, and disjoint parts of the data.
+`rotated`     R-X: the same with a rotation by an angle of the task's own, uniform between 0 and 180 degrees.
 
 With one head per task, the loss of task t does not depend on the other heads, so that even equal data give losses
 that differ as functions of all weights. The domain-incremental form (`heads="shared"`) gives one head to all tasks
@@ -104,9 +105,17 @@ def split_benchmark(
 
 
 def permuted_benchmark(
-    name: str, images: Images, transform: Transform, *, tasks: int, seed: int, sizes: Sizes, iid: bool = False
+    name: str,
+    images: Images,
+    transform: Transform,
+    *,
+    tasks: int,
+    seed: int,
+    sizes: Sizes,
+    iid: bool = False,
+    rotated: bool = False,
 ) -> Benchmark:
-    """Permuted-X, or its near-IID counterpart; see the head of this file."""
+    """Permuted-X or Rotated-X, or its near-IID counterpart; see the head of this file."""
     if tasks < 1:
         raise ColdError(f"a benchmark needs at least 1 task, got {tasks}")
     label, shape = np.arange(len(images.classes)), tuple(images.train_x.shape[1:])
@@ -122,15 +131,20 @@ def permuted_benchmark(
         parts = [_parts(images, *rows, label, sizes, (seed, name, 0))] * tasks
     made = []
     for t in range(tasks):
-        permutation = pixel_permutation(name, seed, 0 if iid else t, pixels)
+        which = 0 if iid else t
+        move = (
+            {"rotation": rotation(task_angle(name, seed, which), *shape[-2:])}
+            if rotated
+            else {"permutation": pixel_permutation(name, seed, which, pixels)}
+        )
         train_part, test_part, held_out = parts[t]
         made.append(
             Task(
                 f"task {t + 1}",
                 head=0,
-                train=replace(train_part, permutation=permutation),
-                test=replace(test_part, permutation=permutation),
-                validation=None if held_out is None else replace(held_out, permutation=permutation),
+                train=replace(train_part, **move),
+                test=replace(test_part, **move),
+                validation=None if held_out is None else replace(held_out, **move),
                 classes=images.classes,
             )
         )
@@ -141,6 +155,30 @@ def permuted_benchmark(
 def pixel_permutation(name: str, seed: int, task: int, pixels: int) -> Tensor:
     """The permutation of a task, by (seed, task) alone: the number of tasks or images does not enter."""
     return torch.from_numpy(stream(seed, name, "permutation", task).permutation(pixels))
+
+
+def task_angle(name: str, seed: int, task: int) -> float:
+    """The angle of a task in degrees, by (seed, task) alone."""
+    return float(180 * stream(seed, name, "angle", task).random())
+
+
+def rotation(angle: float, height: int, width: int) -> Tensor:
+    """An anticlockwise rotation about the middle of an image as `Part.rotation`: each pixel is a mean of the four that
+    lie around the place it comes from, by their distances; what comes from outside is blank."""
+    turn, rows, columns = np.deg2rad(angle), *np.mgrid[:height, :width].astype(np.float64)
+    down, right = rows - (height - 1) / 2, columns - (width - 1) / 2
+    row = np.cos(turn) * down + np.sin(turn) * right + (height - 1) / 2
+    column = np.cos(turn) * right - np.sin(turn) * down + (width - 1) / 2
+    above, left = np.floor(row).astype(np.int64), np.floor(column).astype(np.int64)
+    index, weight = [], []
+    for r, c in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        inside = (above + r >= 0) & (above + r < height) & (left + c >= 0) & (left + c < width)
+        index.append(np.where(inside, (above + r) * width + left + c, height * width).ravel())
+        near = (1 - np.abs(row - above - r)) * (1 - np.abs(column - left - c))
+        weight.append(np.round(256 * near).astype(np.int64).ravel())
+    weights = np.stack(weight)
+    weights[weights.argmax(0), np.arange(height * width)] += 256 - weights.sum(0)  # what rounding has left over
+    return torch.from_numpy(np.stack([np.stack(index), weights]))
 
 
 def check_divisor(tasks: int, classes: int, name: str) -> int:

@@ -34,7 +34,7 @@ from torch import Tensor, nn
 from coldtheory.ground.errors import ColdError, unknown_name
 
 from ..ahead import Ahead
-from ..catalogue.methods import MethodEntry, NoOptions, Published, check_choice, check_options
+from ..catalogue.methods import TASK_FREE, MethodEntry, NoOptions, Published, check_choice, check_options
 from ..config import RunConfig
 from ..data import Benchmark, Part
 from ..losses import Runs, in_passes, merged, per_sample_losses
@@ -127,6 +127,7 @@ class Method:
     published: ClassVar[Published] = {}
     published_by: ClassVar[str] = MethodEntry.published_by
     uses_memory: ClassVar[bool] = MethodEntry.uses_memory
+    has_queues: ClassVar[bool] = MethodEntry.has_queues
     Options: ClassVar[type[Any]] = NoOptions
     over_processes: ClassVar[bool] = False  #: see `cold.distributed`; not inherited
     period: int = 1  #: after how many steps as many draws are made again, see `cold.ahead`
@@ -138,12 +139,13 @@ class Method:
             cls.name, cls.title, cls.paper, cls.settings = entry.name, entry.title, entry.paper, entry.settings
             cls.cost, cls.storage = entry.cost, entry.storage
             cls.published, cls.published_by = entry.published, entry.published_by
-            cls.uses_memory, cls.Options = entry.uses_memory, entry.options
+            cls.uses_memory, cls.has_queues, cls.Options = entry.uses_memory, entry.has_queues, entry.options
 
     @classmethod
     def as_entry(cls) -> MethodEntry:
         """What the class declares, as the catalogue would hold it."""
-        names = ("name", "title", "paper", "settings", "cost", "storage", "published", "published_by", "uses_memory")
+        names = ("name", "title", "paper", "settings", "cost", "storage", "published", "published_by", "uses_memory",
+                 "has_queues")  # fmt: skip
         return MethodEntry(**{name: getattr(cls, name) for name in names}, options=cls.Options)
 
     def __init__(self, context: Context) -> None:
@@ -251,6 +253,25 @@ class Method:
             per_task = self.config.replay == "per-task"
             self._ahead[memory] = Ahead(memory, self.context.streams, per_task=per_task, period=self.period)
         return self._ahead[memory]
+
+
+def check_scenario(method: type[Method], config: RunConfig, scenario: str) -> None:
+    """Raises if the method's rule does not fit the stream that the settings ask for."""
+    wanted = scenario if config.windows is None else TASK_FREE
+    if wanted not in method.settings:
+        raise ColdError(f"{config.method} does not learn {wanted} streams, only {', '.join(method.settings)}")
+    if config.windows is None:
+        return
+    if (
+        "fill" in {option.name for option in dataclasses.fields(method.Options)}
+        and config.options.get("fill") != "stream"
+    ):
+        raise ColdError(
+            f"{config.method} would have to know where tasks end; with --windows give --option fill=stream "
+            "--memory-policy reservoir --replay mixed"
+        )
+    if config.windows == 1 and method.has_queues:
+        raise ColdError(f"{config.method} keeps one queue per window that has passed; take --windows 2 or more")
 
 
 def find_method(name: str) -> type[Method]:

@@ -65,8 +65,8 @@ class CBA(DERpp, entry=METHODS["cba"]):
     Inner, every step: the replay loss of `base` with adapted logits, omega's part a constant.
         er     CE(a(B)) + CE(a(M))
         der++  CE(a(B)) + alpha MSE(a(x'), stored a) + beta CE(a(x''), y'')
-    Outer, from the second task on, before every fifth step of an epoch: one virtual SGD step of the heads on the inner loss, as a
-    function of omega; then Adam on omega for CE of the un-adapted logits on a fresh memory batch
+    Outer, from the second task on, before every fifth step of an epoch: one virtual SGD step of the heads on the inner
+    loss, as a function of omega; then Adam on omega for CE of the un-adapted logits on a fresh memory batch
     (der++: + MSE to the stored un-adapted logits on another).
     """
 
@@ -161,7 +161,7 @@ def heads_only(model: nn.Module, moved: Weights, parts: Sequence[Tensor], runs: 
     with torch.no_grad(), frozen_statistics(model):
         features = torch.cat([layers.backbone(part) for part in parts])
     logits = []
-    for (head, _), part in zip(pieces, features.split([count for _, count in pieces]), strict=True):
+    for (head, _), part in zip(pieces, torch.split(features, [count for _, count in pieces]), strict=True):
         own = {name: moved.get(f"{head}.{name}", p) for name, p in layers.heads[head].named_parameters()}
         logits.append(functional_call(layers.heads[head], own, (part,)))
     return logits

@@ -40,8 +40,8 @@ class CLSER(Replay, entry=METHODS["cls-er"]):
         if draw is None:
             return self.batch_losses(batch).mean()
         joint = self.joint_batch(batch, draw)
-        x, runs, n = self.context.training_inputs(joint.raw), merged(joint.runs), len(batch.raw)
-        logits = joined(self.context.forward(self.model, x, runs))
+        x, n = self.context.training_inputs(joint.raw), len(batch.raw)
+        logits = joined(self.passes(x, joint.runs, joint.sizes))
         past = self.joint_batch(None, draw)
         told = self._told(x[n:], merged(past.runs), past.y)
         there = torch.isfinite(told)  # a head may have fewer classes than the widest

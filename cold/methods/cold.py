@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..catalogue import METHODS
 from ..data import Part
 from ..dpp import COLD
+from ..losses import Runs, in_passes
 from .base import Batch, Context, Method
 
 
@@ -19,6 +20,7 @@ class Cold(Method, entry=METHODS["cold"]):
 
     over_processes = True
     usual: ClassVar[str] = "previous"
+    _present = 0  # samples of the present task in a forward, those of the memory follow
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -39,7 +41,7 @@ class Cold(Method, entry=METHODS["cold"]):
             idle=config.idle,
             reference_passes=config.reference_passes,
             heads=context.heads,
-            forward=context.forward,
+            forward=context.forward if config.forward == "joint" else self._separately,
             prepare=context.inputs,
             augments=context.benchmark.transform.augments,
             batch_size=config.batch_size,
@@ -49,19 +51,28 @@ class Cold(Method, entry=METHODS["cold"]):
             history=0,  # the trainer has a record of its own
         )
 
+    def _separately(self, model: nn.Module, x: Tensor, runs: Runs) -> list[Tensor]:
+        """A pass for the samples of the present task, which stand first, and one for those of the memory."""
+        parts = in_passes(x, runs, [self._present, len(x) - self._present] if 0 < self._present < len(x) else [len(x)])
+        return [logits for part, own in parts for logits in self.context.forward(model, part, own)]
+
     def begin_task(self, task: int, train: Part) -> None:
+        self._present = min(self.config.batch_size, len(train))
         self.dpp.begin_task(self.model, train)
 
     def resume_task(self, task: int, train: Part) -> None:
         self.dpp.resume_task(train)
 
     def loss(self, batch: Batch) -> Tensor:
+        self._present = len(batch.raw)
         return self.dpp.loss(self.model, batch.raw, batch.y)
 
     def end_epoch(self, task: int, epoch: int) -> None:
+        self._present = min(self.config.batch_size, len(self.context.benchmark.tasks[task].train))
         self.dpp.end_epoch(self.model)
 
     def end_task(self, task: int, train: Part) -> None:
+        self._present = min(self.config.batch_size, len(train))
         self.dpp.end_task(self.model, train)
 
     def queues(self) -> Tensor:

@@ -21,7 +21,7 @@ class ERACE(Replay, entry=METHODS["er-ace"]):
     Classes are those of the batch's head; with one head per task, few batches lack one. Classes not yet seen stay in.
 
     always : mask and replay in the first task too, which is the rule where task boundaries are not known; by default
-             both begin with the second task
+             both begin with the second task. A stream without task boundaries (`--windows`) means always
     """
 
     def __init__(self, context: Context) -> None:
@@ -30,12 +30,14 @@ class ERACE(Replay, entry=METHODS["er-ace"]):
             len(context.benchmark.head_widths), self.widest, dtype=torch.bool, device=context.device
         )
 
+        self.always = self.options.always or self.config.windows is not None
+
     def loss(self, batch: Batch) -> Tensor:
         present = torch.zeros(self.widest, dtype=torch.bool, device=batch.y.device)
         present[batch.y] = True
         absent = self.seen[batch.head] & ~present
         self.seen[batch.head] |= present
-        draw = self.sample(batch) if batch.task or self.options.always else None
+        draw = self.sample(batch) if batch.task or self.always else None
         if draw is None:
             x = self.context.training_inputs(batch.raw)
             logits = self.context.forward(self.model, x, [(batch.head, len(batch.raw))])[0]
@@ -44,7 +46,7 @@ class ERACE(Replay, entry=METHODS["er-ace"]):
         return cross_entropy(self._masked(now, absent, batch), y) + cross_entropy(*past)
 
     def _masked(self, logits: Tensor, absent: Tensor, batch: Batch) -> Tensor:
-        if not (batch.task or self.options.always):
+        if not (batch.task or self.always):
             return logits
         return logits.masked_fill(absent[: logits.shape[1]], _MASKED)
 

@@ -60,13 +60,17 @@ class GDumb(Replay, entry=METHODS["gdumb"]):
     passes     : over the memory (the paper: 256, for MNIST 128)
     cutmix     : probability of mixing a batch's images with others of the same task; grey images are never mixed
     balance    : what counts as a class: "task-class" a label of a task, "class" an output of a head (in a permuted
-                 benchmark the second keeps the first task only: its classes fill the memory and no new ones come)
+                 benchmark the second keeps the first task only: its classes fill the memory and no new ones come). In a
+                 class-incremental stream or one without boundaries it is always the second
     final_only : train for the last evaluation alone; what stands before is an untrained network
     """
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.classes = GreedyBalance(self.config.memory)
+        # a label is a class of its own in a class-incremental stream, and where nobody knows tasks
+        known = self.config.windows is None and context.benchmark.scenario != "class"
+        self.by_class = self.options.balance == "class" or not known
         self.done = 0  # finished tasks
         self.trained: tuple[int, nn.Module] | None = None  # after how many tasks, and the network
 
@@ -77,7 +81,7 @@ class GDumb(Replay, entry=METHODS["gdumb"]):
         """One pass of the task's samples through the sampler, in random order."""
         generator = self.context.streams.cpu("memory")
         order = torch.randperm(len(train), generator=generator)
-        group = task if self.options.balance == "task-class" else self.context.heads[task]
+        group = self.context.heads[task] if self.by_class else task
         labels = train.y.cpu()[order].tolist()
         slots, places = self.classes.offer([group * self.widest + label for label in labels], generator)
         rows = order[places].to(train.y.device)

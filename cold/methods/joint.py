@@ -43,9 +43,12 @@ class _Places:
 
 
 def shared_pool(parts: Sequence[Part]) -> Pool | None:
-    """None where each task has data of its own, or only some are permuted."""
+    """None where each task has data of its own, or is rotated, or only some are permuted."""
     permutations = [part.permutation for part in parts if part.permutation is not None]
-    if any(part.pool is not parts[0].pool for part in parts) or len(permutations) not in (0, len(parts)):
+    if any(part.pool is not parts[0].pool or part.rotation is not None for part in parts) or len(permutations) not in (
+        0,
+        len(parts),
+    ):
         return None
     stacked = torch.stack(permutations) if permutations else None
     return Pool(parts[0].pool, torch.cat([part.index for part in parts]), stacked)

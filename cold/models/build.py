@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
+from typing import get_args
 
 import torch
 from safetensors.torch import save
@@ -16,8 +17,10 @@ from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.ground.limits import demand_memory
 
 from ..catalogue import BENCHMARKS
+from ..config import Init
 from ..data.benchmark import Benchmark
 from ..streams import derived_seed
+from .named import is_named, named_module
 from .networks import HeadedModel, mlp, resnet18, small_conv
 
 _DIGITS = 15  # of the size of a layer; no more could be built
@@ -33,12 +36,18 @@ def build_model(
     name: str | None = None,
     module: nn.Module | None = None,
     has_head: bool | None = None,
+    init: Init = "torch",
 ) -> HeadedModel:
     """A network with all heads of the benchmark, its weights drawn from the seed; global random state stays as it is.
 
     `name`: mlp-256, mlp-256-256 (or other sizes), resnet18, conv; by default the paper's for its benchmarks,
     resnet18 for folders of colour images, conv for other colour images, and mlp-256 for the rest. `width` is the
-    number of channels of the first stage of resnet18 (conv: of its second layer, times two).
+    number of channels of the first stage of resnet18 (conv: of its second layer, times two). Or what
+    `cold.models.named` describes: package.module:factory, timm:NAME.
+
+    `init`: the first weights. "torch": as torch draws them (of resnet18's convolutions: He et al., by fan-out).
+    "xavier": every Linear layer, heads included, uniform within sqrt(6 / (inputs + outputs)) and with zero bias, as
+    Mammoth has it; convolutions as before. Of a module that the user brings or names, only new heads are meant.
 
     `module`: a user's own network instead. It gives features (n, f), on which heads are put; or, where one head serves
     all tasks, it may be a whole network that gives logits. `has_head` says which; by default a module whose
@@ -52,11 +61,15 @@ def build_model(
         raise unknown_name("model", checks.shown(name), MODELS)
     if module is not None and name is not None:
         raise ColdError("give a model's name or a module of your own, not both")
+    checks.choice("init", init, get_args(Init))
     checks.kind_of("benchmark", benchmark, Benchmark, "make one with load_benchmark or from_tensors")
     if module is not None:
         checks.kind_of("module", module, nn.Module, "give a network of torch")
     width = checks.whole("the width of a network", width, least=1)
     with _seeded(derived_seed(seed, "model")):
+        if module is None and name is not None and is_named(name):
+            module = named_module(name, benchmark.input_shape)
+        own = module is not None
         if module is None:
             backbone, features = _named(name or default_model(benchmark), benchmark, width)
             whole = False
@@ -66,14 +79,26 @@ def build_model(
             if has_head is not None:
                 if has_head and not whole:
                     raise ColdError(
-                        f"a module with a head of its own needs scenario 'domain' or 'class' and {benchmark.head_widths[0]} "
-                        f"outputs; this one has {features}, the scenario is {benchmark.scenario!r}"
+                        "a module with a head of its own needs scenario 'domain' or 'class' and "
+                        f"{benchmark.head_widths[0]} outputs; this one has {features}, the scenario is "
+                        f"{benchmark.scenario!r}"
                     )
                 whole = has_head
         heads: list[nn.Module] = (
             [nn.Identity()] if whole else [nn.Linear(features, outputs) for outputs in benchmark.head_widths]
         )
-        return HeadedModel(backbone, heads)
+        model = HeadedModel(backbone, heads)
+        if init == "xavier":
+            _xavier(model.heads if own else model)
+        return model
+
+
+def _xavier(part: nn.Module) -> None:
+    for layer in part.modules():
+        if isinstance(layer, nn.Linear):
+            nn.init.xavier_uniform_(layer.weight)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
 
 
 def default_model(benchmark: Benchmark) -> str:

@@ -3,7 +3,8 @@
 Two runs are the same if their settings and their data are.
 
 Settings: those at their default do not count, so that a version with more settings keeps the names of old runs; nor
-do those that say where a run computes and not what (`cold.config.PLACE`). A folder of images counts by its name.
+do those that say where a run computes and not what (`cold.config.PLACE`). A folder of images counts by its name, and so
+does a file of weights that a network starts from.
 
 Data: a fingerprint of the data (`cold.data.images.fingerprint`) stands beside the settings, never a path, and is
 compared where both sides have one. Where one of them has none, the data are unrecorded: the runs count as the same,
@@ -43,7 +44,7 @@ def identified(config: RunConfig, tasks: int | None = None) -> RunConfig:
     count = config.tasks if tasks is None else tasks
     if count is None:
         count = _tasks(config)
-    return replace(config, dataset=_by_name(config.dataset), tasks=count)
+    return replace(config, dataset=_by_name(config.dataset), model=_model_by_name(config.model), tasks=count)
 
 
 def by_run_id(configs: Iterable[RunConfig]) -> dict[str, RunConfig]:
@@ -54,7 +55,7 @@ def by_run_id(configs: Iterable[RunConfig]) -> dict[str, RunConfig]:
 def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
     """Settings without what names the place only, as JSON gives them back; absent ones have their default."""
     full = {**_defaults(), **config}
-    full["dataset"] = _by_name(str(full["dataset"]))
+    full["dataset"], full["model"] = _by_name(str(full["dataset"])), _model_by_name(full["model"])
     plain: dict[str, Any] = json.loads(json.dumps({name: full[name] for name in full if name not in PLACE}))
     return plain
 
@@ -151,6 +152,12 @@ def _by_name(dataset: str) -> str:
     if not dataset.startswith(_FOLDER):
         return dataset
     return _FOLDER + Path(dataset.removeprefix(_FOLDER)).expanduser().name
+
+
+def _model_by_name(model: str | None) -> str | None:
+    """A model without the path to its weights."""
+    name, at, path = (model or "").partition("@")
+    return f"{name}@{Path(path).name}" if at else model
 
 
 def _tasks(config: RunConfig) -> int:

@@ -119,9 +119,15 @@ def studies() -> tuple[Study, ...]:
     return tuple(map(read_study, paths))
 
 
+@lru_cache(maxsize=1)
+def further_studies() -> tuple[Study, ...]:
+    """Studies that the paper does not have: the files without a number."""
+    return tuple(read_study(path) for path in sorted(HERE.glob("[a-z]*.toml")) if path.name != BASES)
+
+
 def find_study(name: str) -> Study:
-    """A study of the paper by id, or one's own by the path of its TOML file."""
-    known = {study.id: study for study in studies()}
+    """A study by id, or one's own by the path of its TOML file."""
+    known = {study.id: study for study in (*studies(), *further_studies())}
     if name in known:
         return known[name]
     if name.endswith(".toml"):

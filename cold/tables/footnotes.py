@@ -53,6 +53,9 @@ def notes(comparisons: Sequence[Comparison], stored: RunsOnHand) -> Iterator[str
             "then one of its other values at the best rate; one seed that no row uses"
         )
     yield "± is the standard deviation over seeds; F as printed (maximum over all earlier l); bold: best of its column"
+    inits = sorted({str(run.config.get("init", "torch")) for run in stored.used})
+    if inits:
+        yield f"first weights of the networks: --init {' and '.join(inits)}"
     seconds = [run.seconds for run in stored.used if run.seconds is not None]
     if seconds and len(seconds) == len(stored.used):
         yield f"the {len(seconds)} runs took {sum(seconds) / 3600:.1f} core-hours"

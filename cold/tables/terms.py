@@ -24,7 +24,7 @@ from ..presets import build_config
 
 KINDS = {
     "equal": "equal terms",
-    "published": "as published: each method with the settings of its own paper, or of the authors that a note names, on "
+    "published": "as published: each method with the settings of its own paper, or of authors that a note names, on "
     "the same data and memory",
 }
 Settings = dict[str, Any]

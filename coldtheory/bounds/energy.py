@@ -1,9 +1,9 @@
 """What bounds the Lyapunov function after every task s, for theorems that hold for all s at once.
 
-The step from task t-1 to task t is always the same: a Lyapunov function of the queues obeys L[t] <= keep_t L[t-1] + b_t,
-where b_t holds what Lemma 1 (or its like for another controller) leaves, how far x_t is from minimising DPP_t, and
-V_t [Phi_t(w*_t) - Phi_t(x_t)] for a comparator w*_t. The energy B_s that solves this recursion with equality is at least
-L[s], and the mean queue is at most sqrt(2 L[s]).
+The step from task t-1 to task t is always the same: a Lyapunov function of the queues obeys L[t] <= keep_t L[t-1] +
+b_t, where b_t holds what Lemma 1 (or its like for another controller) leaves, how far x_t is from minimising DPP_t, and
+V_t [Phi_t(w*_t) - Phi_t(x_t)] for a comparator w*_t. The energy B_s that solves this recursion with equality is at
+least L[s], and the mean queue is at most sqrt(2 L[s]).
 """
 
 from __future__ import annotations

@@ -248,7 +248,8 @@ class Facts:
         a candidate, unless its window is too short. Case 1 meets it only by chance, (...)."""
         if self.reference == "stored":
             return np.ones(self.lead, bool)
-        worse = (self.forgetting - self.increments).max(axis=(-2, -1))
+        own = np.diagonal(self.hat[..., 1:, :], axis1=-2, axis2=-1)[..., None, :]
+        worse = np.where(np.tri(self.T, k=-1, dtype=bool), self.hat_ref - own, -np.inf).max(axis=(-2, -1))
         return np.asarray(worse <= 2.0 * self.hat_rounding)
 
     def premise(self, name: str) -> np.ndarray:

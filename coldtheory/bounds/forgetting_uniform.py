@@ -88,7 +88,7 @@ def _energy(facts: Facts, star: Comparators, residual: Array, keep: Array) -> En
 
 def _ageing(facts: Facts) -> Array:
     """(t-2)/(t-1): the Lyapunov function averages over one task more, whose queue is 0."""
-    return np.maximum(np.arange(facts.T) - 1.0, 0.0) / facts.past
+    return np.asarray(np.maximum(np.arange(facts.T) - 1.0, 0.0) / facts.past)
 
 
 def _unclipped(facts: Facts) -> Array:
@@ -142,17 +142,18 @@ STATEMENT = Statement(
     title="Real forgetting for every T at once",
     label=_NAME[1],
     forms={"proved": proved, "sharp": sharp, "most": most, "each_task": each_task, "hoped": hoped},
-    latex=r"\forall s:\ \frac{2}{s(s-1)}\sum_{k<t\le s}[\hat\Phi_k(x_t)-\hat\Phi_k(x_k)]\le\delta+\frac2s\sqrt{2B_s},\quad "
+    latex=r"\forall s:\ \frac{2}{s(s-1)}\sum_{k<t\le s}[\hat\Phi_k(x_t)-\hat\Phi_k(x_k)]\le\delta"
+    r"+\frac2s\sqrt{2B_s},\quad "
     r"B_s=\sum_{t\le s}\bigl(\Delta_t+\varepsilon_t+V_t[\Phi_t(w_t^*)-\Phi_t(x_t)]-(\delta-\delta')\bar Q[t-1]\bigr)",
     explain=Explanation(
         printed="",
         wrong="",
-        correct="The bound on forgetting holds after every task, and for any V_t: with V_t = V t^(1/3) no T need be known. "
-        "All but a share theta of the tasks have a total excess of at most sqrt(2 B_s/theta). One given task may be "
-        "forgotten for ever under mean weights, where its queue counts 1/(t-1).",
+        correct="The bound on forgetting holds after every task, and for any V_t: with V_t = V t^(1/3) no T need be "
+        "known. All but a share theta of the tasks have a total excess of at most sqrt(2 B_s/theta). One given task "
+        "may be forgotten for ever under mean weights, where its queue counts 1/(t-1).",
         conventions="Case 3; delta' may exceed delta. Mean weights but for each_task, which has both.",
-        proof="Nothing in the proof of `forgetting` looks ahead: Lyap[s] <= B_s for every s, V_t inside the sum. A queue "
-        "is at least the total of its task; the mean of the s-1 queues is at most sqrt(2 Lyap[s]), fewer than "
+        proof="Nothing in the proof of `forgetting` looks ahead: Lyap[s] <= B_s for every s, V_t inside the sum. A "
+        "queue is at least the total of its task; the mean of the s-1 queues is at most sqrt(2 Lyap[s]), fewer than "
         "theta (s-1) of them exceed sqrt(2 Lyap[s]/theta), and none exceeds sqrt(2 (s-1) Lyap[s]).",
         terms={
             "delta": "the tolerance, once per pair",

@@ -1,22 +1,22 @@
 """The leaky queue, without Slater's condition and for every T at once.  A theorem that the paper lacks.
 
-Problem: a queue that forgets a share a of its length at every update, Q <- max((1-a) Q + g, 0), cannot grow for ever. What
-does it promise of forgetting?
+Problem: a queue that forgets a share a of its length at every update, Q <- max((1-a) Q + g, 0), cannot grow for ever.
+What does it promise of forgetting?
 
-Statement (Case 3, mean weights, 0 <= a <= 1, any V_t > 0, x_t minimises DPP_t up to eps_t; hatPhi_k(w*_t) - inf hatPhi_k
-<= delta' for all k < t, where delta' may be delta or more). For all s = 2..T:
+Statement (Case 3, mean weights, 0 <= a <= 1, any V_t > 0, x_t minimises DPP_t up to eps_t; hatPhi_k(w*_t) - inf
+hatPhi_k <= delta' for all k < t, where delta' may be delta or more). For all s = 2..T:
 
     mean over k < t <= s of F_k[t] <= delta + (2/s) sqrt(2 B_s) + (2a/(s(s-1))) sum_{t<=s} (t-2) sqrt(2 B_{t-1})
     B_t = (1-a)^2 B_{t-1} + Delta_t + (1-a) {eps_t + V_t [Phi_t(w*_t) - Phi_t(x_t)] - (delta - delta') Qbar[t-1]}
 
-With |b_t| <= b, B_t <= b/(a (2-a)) for every t: the excess over delta is O(sqrt(a b)) + O(sqrt(b/a)/s). So a = 1/T gives
-the plain queue's rate sqrt(V/T), and a fixed a a bias of order sqrt(a V) that no length of the stream removes.
+With |b_t| <= b, B_t <= b/(a (2-a)) for every t: the excess over delta is O(sqrt(a b)) + O(sqrt(b/a)/s). So a = 1/T
+gives the plain queue's rate sqrt(V/T), and a fixed a a bias of order sqrt(a V) that no length of the stream removes.
 
     form gap    (1/T) sum_t [Phi_t(x_t) - Phi_t(w*_t)] <= (1/((1-a) V T)) sum_t Delta_t + ...: Theorem 1, 1/(1-a) larger
     form queue  the mean queue is at most sqrt(2 B_s) after every task s; Slater's condition is not needed
     form cap    Q_k[t] <= [(1 - (1-a)^(t-k))/a] max(0, sup_W hatPhi_k - inf_W hatPhi_k - delta), any models
-    form violation  the mean of hatPhi_k(x_t) - hatPhi_k(ref) over k < t <= s is at most delta + the mean of the queues that
-                remain + a times the sum of all queues before, any models, references and weights
+    form violation  the mean of hatPhi_k(x_t) - hatPhi_k(ref) over k < t <= s is at most delta plus the queues that are
+                left and a times all queues before, per pair; any models, references and weights
 
 Conventions: with a = 0 this is the plain queue, `forgetting_uniform`.
 """
@@ -83,7 +83,11 @@ def cap(facts: Facts) -> Bound:
     """A queue that leaks is bounded, whatever the models do."""
     t = np.arange(1.0, facts.T + 1.0)
     age = np.maximum(t[:, None] - t, 0.0)
-    count = age if facts.leak == 0 else -np.expm1(age * np.log1p(-facts.leak)) / facts.leak if facts.leak < 1 else age > 0
+    count = age  # the sum of (1-a)^j over j < t-k
+    if facts.leak == 1:
+        count = np.minimum(age, 1.0)
+    elif facts.leak > 0:
+        count = -np.expm1(age * np.log1p(-facts.leak)) / facts.leak
     most = np.maximum(facts.gaps - np.asarray(facts.delta)[..., None], 0.0)
     terms = {"largest increment": most[..., None, :] * count}
     where = "every model at the point of W where a task is worst, after one at its best"
@@ -148,8 +152,8 @@ STATEMENT = Statement(
     explain=Explanation(
         printed="",
         wrong="",
-        correct="A leaky queue needs no strictly feasible point: its energy is bounded for every length of the stream, and "
-        "forgetting exceeds delta by O(sqrt(a V)) + O(sqrt(V/a)/s).",
+        correct="A leaky queue needs no strictly feasible point: its energy is bounded for every length of the "
+        "stream, and forgetting exceeds delta by O(sqrt(a V)) + O(sqrt(V/a)/s).",
         conventions="The plain queue is the leaky one with a = 0. Mean weights; Case 3 for real forgetting.",
         proof="Squaring the update gives Lyap[t] <= (1-a)^2 Lyap[t-1] + Delta_t + (1-a) S_t/(t-1), and the comparator "
         "bounds S_t/(t-1) as in Theorem 1: a recursion that contracts. Summing Q_k[t] >= (1-a) Q_k[t-1] + g_k[t] over "

@@ -9,8 +9,9 @@ samples to a point of W). With probability at least 1 - p, for all T - 1 past ta
     sup_W |Phi_k - hatPhi_k| <= kappa (r_k scatter_k + unevenness_k) + tau sqrt(log((T-1)/p)/2) (r_k width_k + span_k)
     kappa^2 = (n - M)/(M (n - 1)),   tau^2 = min{(n - M + 1)/(M n), (n - M)(M + 1)/(M^2 n)}, both 0 for M = n
 
-Form `average`, where the memories are drawn independently of each other: D_{Phi,hatPhi}[T] is at most D_Phi[T], plus the
-mean of the first terms, plus tau sqrt(log(1/p)/2) sqrt(sum_k (r_k width_k + span_k)^2)/T, which falls like 1/sqrt(T).
+Form `average`, where the memories are drawn independently of each other: D_{Phi,hatPhi}[T] is at most D_Phi[T], plus
+the mean of the first terms, plus tau sqrt(log(1/p)/2) sqrt(sum_k (r_k width_k + span_k)^2)/T, which falls like
+1/sqrt(T).
 
 Conventions: scatter, unevenness, width and span are those of `coldtheory.memory`. A run is one draw, so that these
 forms may fail on it with probability p (0.05 unless told); only `always` holds for every draw.
@@ -154,12 +155,13 @@ STATEMENT = Statement(
         wrong="",
         correct="With probability 1 - p all memories are that close to their tasks, uniformly over W; the error falls "
         "like 1/sqrt(M) and is 0 for M = n.",
-        conventions="The memory is drawn uniformly without replacement; W is a ball that was chosen before the draw: the "
-        "given one, or one around all samples and x_0. A run is one draw: with probability p a form may fail on it.",
-        proof="On a ball the supremum is a function of which samples are kept. Swapping one of them changes it by at most "
-        "(r width + span)/M; exposing the memory, or what is left out, one sample after the other gives a martingale "
-        "whose differences have ranges that sum up to tau^2 (Hoeffding, Serfling). Its mean is bounded by the variance "
-        "of a mean of M out of n.",
+        conventions="The memory is drawn uniformly without replacement; W is a ball that was chosen before the draw: "
+        "the given one, or one around all samples and x_0. A run is one draw: with probability p a form may fail on "
+        "it.",
+        proof="On a ball the supremum is a function of which samples are kept. Swapping one of them changes it by at "
+        "most (r width + span)/M; exposing the memory, or what is left out, one sample after the other gives a "
+        "martingale whose differences have ranges that sum up to tau^2 (Hoeffding, Serfling). Its mean is bounded by "
+        "the variance of a mean of M out of n.",
         terms={
             "expected error": "the standard deviation of a mean of M out of n samples",
             "chance": "how far the supremum may exceed its mean, with probability p",

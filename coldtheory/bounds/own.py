@@ -19,9 +19,10 @@ FILE.py` draws it. `Facts` lists what is known of a run, `Facts.premise` the pre
 Many runs are evaluated at once. Arrays begin with one or more axes of runs (`facts.lead`), so that sums and maxima over
 tasks need `axis=-1`, and a number per run becomes one per task by `[..., None]`.
 
-References, weights, solvers and dimensions that the premises leave open are all tried. `@form(T=(2, 8), memory=True)`
-sets fields of `coldtheory.search.Plan`, which say where to look. Two names of the file are optional: `FAMILY`, fields
-of the plan for all forms, and `LATEX`, the formula for the report.
+References, weights, solvers and dimensions that the premises leave open are all tried, and so are controllers other
+than the queue and a V that moves. `@form(T=(2, 8), memory=True)` sets fields of `coldtheory.search.Plan`, which say
+where to look. Two names of the file are optional: `FAMILY`, fields of the plan for all forms, and `LATEX`, the formula
+for the report.
 
 A package brings its statements by entry points, each a module like this file, with the statement's name before it:
 
@@ -37,6 +38,7 @@ import functools
 import hashlib
 import inspect
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -76,6 +78,12 @@ _BY_PREMISE: Mapping[str, Mapping[str, Any]] = {
     "exact minimiser": {"solver": "exact"},
     "mean weights": {"weights": "mean"},
     "sum weights": {"weights": "sum"},
+    "plain queue": {"controller": "queue"},
+    "leaky queue": {"controller": "leaky"},
+    "Yu-Neely controller": {"controller": "yu-neely"},
+    "V is constant": {"V_moves": "no"},
+    "V never falls": {"V_moves": "up"},
+    "V never rises": {"V_moves": "down"},
     "eta < 2/alpha_t": {"step_limit": 1.999},
     "eta <= 1/alpha_t": {"step_limit": 1.0},
     "eta <= 1/(2 alpha_t) as printed": {"step_limit": 0.5, "printed_alpha": True},
@@ -295,7 +303,8 @@ def _guarded(function: Callable[..., Any], id_: str, name: str, path: Path) -> C
 
     @functools.wraps(function)
     def call(facts: Facts, **options: Any) -> Bound:
-        with _Told(path, name, line), np.errstate(all="ignore"):
+        with _Told(path, name, line), np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # what is not a number is "not applicable"
             given = function(facts, **options)
             if not isinstance(given, Bound):
                 raise ColdError(f"it must return a bound(...), got {shown(given)}")

@@ -2,23 +2,26 @@
 
 A theorem that the paper lacks.
 
-Problem: with the plain queue the residual Delta_t is at least delta^2/2 per idle task, even when nothing moves any more.
+Problem: with the plain queue the residual Delta_t is at least delta^2/2 per idle task, even when nothing moves any
+more.
 
 Statement (Case 3; weight Q_k[t-1] + g_k[t-1], update Q_k[t] = max(Q_k[t-1] + g_k[t], -g_k[t]), Q_k[k] = delta, where
 g_k[t] = F_k[t] - delta; mean weights, any V_t > 0, x_t minimises DPP_t up to eps_t, w*_t as in Theorem 1). For all s:
 
     mean over k < t <= s of F_k[t] <= delta - 2 delta/s + (2/s) sqrt(2 E_s)
-    E_s = sum_{t<=s} {R_t + eps_t + V_t [Phi_t(w*_t) - Phi_t(x_t)] - (delta - delta') Wbar_t} + (1/(2(s-1))) sum_k g_k[s]^2
-    R_t = (1/(2(t-1))) sum_{k<t} (hatPhi_k(x_t) - hatPhi_k(x_{t-1}))^2,   Wbar_t the mean weight
+    E_s = D_s + (1/(2(s-1))) sum_{k<s} g_k[s]^2,   Wbar_t the mean weight
+    D_s = sum_{t<=s} {R_t + eps_t + V_t [Phi_t(w*_t) - Phi_t(x_t)] - (delta - delta') Wbar_t}
+    R_t = (1/(2(t-1))) sum_{k<t} (hatPhi_k(x_t) - hatPhi_k(x_{t-1}))^2
 
     form drift      Psi[t] <= ((t-2)/(t-1)) Psi[t-1] + R_t + mean over k of weight times g_k[t], where
                     Psi[t] = (1/(2(t-1))) sum_{k<t} (Q_k[t]^2 - g_k[t]^2) >= 0: any models
     form gap        (1/T) sum_t [Phi_t(x_t) - Phi_t(w*_t)] <= (1/(V T)) sum_t R_t + ...: Theorem 1 with R_t for Delta_t
-    form each_task  every task's total sum_{t=k+1}^s (F_k[t] - delta) is at most sqrt(2 (s-1) D_s + g_k[s]^2) - delta, where
-                    D_s is E_s without its last part; for sum weights s-1 goes, and D_s has sums over k for means
+    form each_task  every task's total sum_{t=k+1}^s (F_k[t] - delta) is at most sqrt(2 (s-1) D_s + g_k[s]^2) - delta;
+                    for sum weights s-1 goes, and D_s has sums over k for means
 
 Yu and Neely's total violation of O(1) per constraint does not carry over to mean weights: form `hoped`, a total of at
-most sqrt(2 E_s) - delta per task, is false (counterexample yu_neely_one_task), and that task's total grows linearly in T.
+most sqrt(2 E_s) - delta per task, is false (counterexample yu_neely_one_task), and that task's total grows linearly in
+T.
 """
 
 from __future__ import annotations
@@ -179,12 +182,12 @@ STATEMENT = Statement(
     explain=Explanation(
         printed="",
         wrong="",
-        correct="As for the plain queue, with R_t, the squared movement of the past losses, in place of Delta_t: nothing "
-        "is lost at tasks where the model rests.",
+        correct="As for the plain queue, with R_t, the squared movement of the past losses, in place of Delta_t: "
+        "nothing is lost at tasks where the model rests.",
         conventions="Case 3: with a reference that moves the weight Q + g would be negative. Mean weights but for "
         "each_task, which has both.",
-        proof="max(Q + g, -g)^2 <= Q^2 + 2 Q g + 2 g^2, and with g' the constraint before the step 2 g^2 - 2 g' g = g^2 - "
-        "g'^2 + (g - g')^2: the squares of g telescope with those of Q. A task joins with Q^2 = g^2 = delta^2.",
+        proof="max(Q + g, -g)^2 <= Q^2 + 2 Q g + 2 g^2, and with g' the constraint before the step 2 g^2 - 2 g' g = "
+        "g^2 - g'^2 + (g - g')^2: the squares of g telescope with those of Q. A task joins with Q^2 = g^2 = delta^2.",
         terms={
             "delta": "the tolerance, once per pair",
             "head start": "every queue starts at delta",

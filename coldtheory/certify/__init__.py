@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..ground.errors import unknown_name
-from . import controllers, lemmas, paths, queue_theorems, refutations, theorems
+from . import controllers, lemmas, moving, paths, queue_theorems, real_forgetting, refutations, theorems
 from .algebra import CLAIMS, AlgebraicClaim, Size
 from .records import Certificate, Record, WorstCase, to_json
 from .worst_case import WORST_CASES, WorstCases
@@ -33,8 +33,10 @@ __all__ = [
     "chosen_ids",
     "controllers",
     "lemmas",
+    "moving",
     "paths",
     "queue_theorems",
+    "real_forgetting",
     "refutations",
     "run_certificate",
     "theorems",

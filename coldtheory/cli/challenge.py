@@ -64,7 +64,7 @@ def challenge_one(
         for tally in done.tallies:
             met = f", {tally.applicable} of them applicable" if tally.applicable < tally.tried else ""
             console.print(f"{tally.attempt}: {tally.tried} runs{met}, tightest {_number(tally.tightest)}")
-        console.print(f"tried: {_places(done.plans)}", soft_wrap=True)
+        console.print(f"tried: {_places(done.plans)}")
         if done.found is not None:
             show(done.found)
         _say(console, [done])
@@ -98,11 +98,9 @@ def check_statement(word: str, candidates: int, seed: int, as_json: bool) -> Non
         console.print(table)
         for places in dict.fromkeys(_places(one.plans) for one in done):
             forms = ", ".join(one.form for one in done if _places(one.plans) == places)
-            console.print(
-                f"[dim]{forms}: {places}; a budget of {candidates} runs per form, seed {seed}[/]", soft_wrap=True
-            )
+            console.print(f"[dim]{forms}: {places}; a budget of {candidates} runs per form, seed {seed}[/]")
         _say(console, done)
-        broken = [one.form for one in done if one.verdict == "violated"]
+        broken = [one.form for one in done if _refuted(one)]
         if broken:
             file = f"coldtheory challenge {word} --form {broken[0]} --out broken.toml"
             console.print(f"The run that breaks it: [bold]{escape(file)}[/]", soft_wrap=True)
@@ -146,7 +144,10 @@ def _places(plans: Sequence[Plan]) -> str:
     words += [f"{' or '.join(dict.fromkeys(plan.weights for plan in plans))} weights"]
     solvers = {"gd": "gradient steps", "exact": "the minimiser"}
     words += [" or ".join(dict.fromkeys(solvers[plan.solver] for plan in plans))]
-    return ", ".join(words + ["own memory losses"] * any(plan.memory for plan in plans))
+    words += ["own memory losses"] * any(plan.memory for plan in plans)
+    words += ["V that moves"] * any(plan.V_moves != "no" for plan in plans)
+    rules = [name for name in dict.fromkeys(plan.controller for plan in plans) if name != "queue"]
+    return ", ".join(words + [f"controllers {', '.join(rules)}"] * bool(rules))
 
 
 def _record(done: Challenge) -> dict[str, Any]:

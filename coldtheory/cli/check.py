@@ -1,4 +1,4 @@
-"""`coldtheory check`: claims of the paper and theorems beyond it, and how far each is from flipping; or one statement."""
+"""`coldtheory check`: claims of the paper, theorems beyond it, and statements of your own, with their verdicts."""
 
 from __future__ import annotations
 

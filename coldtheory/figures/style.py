@@ -28,6 +28,7 @@ _COLORBLIND: list[str] = sns.color_palette("colorblind").as_hex()
 REGIME_COLOR = {"low": _COLORBLIND[0], "high": _COLORBLIND[1], "conflict": _COLORBLIND[2]}
 REGIME_NAME = {"low": "LOW", "high": "HIGH", "conflict": "CONFLICT"}
 METHOD_NAME = {"previous": "COLD", "best": "COLD-ORACLE", "stored": "COLD, stored reference"}
+CASE_COLOR = {"previous": _COLORBLIND[3], "best": _COLORBLIND[4], "stored": _COLORBLIND[9]}  # where cases are compared
 PALETTE = _COLORBLIND
 BEFORE: dict[str, Any] = {"linestyle": "-"}  # the gradient at x_{t-1}
 AFTER: dict[str, Any] = {"linestyle": (0, (4, 1.5))}  # the gradient at x_t

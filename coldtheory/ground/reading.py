@@ -14,6 +14,7 @@ import stat
 import tomllib
 import zipfile
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +23,8 @@ from numpy.typing import NDArray
 
 from .errors import ColdError
 from .limits import array_bytes, demand_memory
+
+_LONGEST_HEADER = 10_000  # bytes; numpy reads no longer one
 
 
 def read_bytes(path: Path) -> bytes:
@@ -86,16 +89,15 @@ class Npz:
         entry = self._entries[name]
         try:
             with self._zip.open(entry) as member:
-                shape, dtype = _header(member)
-            if dtype.hasobject:  # a pickle, which could run code
-                raise ColdError(f"{self.path} is damaged: the array {name} has no numbers; {self._remedy}")
-            size = array_bytes(shape, dtype.itemsize)
-            if size > entry.file_size:
-                raise self._damaged()
-            demand_memory(size, f"the array {name} of {self.path}", self._remedy)
-            with self._zip.open(entry) as member:
-                found: NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
-            return found
+                shape, in_columns, dtype = _header(member)
+                if dtype.hasobject:  # a pickle, which could run code
+                    raise ColdError(f"{self.path} is damaged: the array {name} has no numbers; {self._remedy}")
+                size = array_bytes(shape, dtype.itemsize)
+                if not 0 <= size <= entry.file_size:
+                    raise self._damaged()
+                demand_memory(size, f"the array {name} of {self.path}", self._remedy)
+                content = bytearray(member.read(size))
+            return np.ndarray(shape, dtype, content, order="F" if in_columns else "C")
         except ColdError:
             raise
         except Exception:  # of numpy, zipfile or zlib, for each kind of damage another one
@@ -105,9 +107,14 @@ class Npz:
         return ColdError(f"{self.path} is damaged (truncated, pickled or no npz); {self._remedy}")
 
 
-def _header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Shape and type that an array's head claims."""
+def _header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """What an array's head claims: its shape, whether it is stored column by column, and its type."""
     version = np.lib.format.read_magic(member)
+    size = member.read(2 if version == (1, 0) else 4)
+    return _header_of(version, size + member.read(min(int.from_bytes(size, "little"), _LONGEST_HEADER)))
+
+
+@lru_cache(maxsize=1000)  # the arrays of many runs have the same heads, which numpy parses as Python
+def _header_of(version: tuple[int, int], header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(member)
-    return shape, dtype
+    return read(io.BytesIO(header))

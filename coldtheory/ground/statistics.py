@@ -64,6 +64,32 @@ class Slope:
         return (self.high - self.low) / 2
 
 
+def mean_of(values: Sequence[float]) -> float:
+    """The mean, correctly rounded; NaN if the sum is no number, as of infinities of both signs.
+
+    >>> mean_of([1.0, 2.0]), mean_of([math.inf, -math.inf])
+    (1.5, nan)
+    """
+    try:
+        return statistics.fmean(values)
+    except statistics.StatisticsError:  # of no values
+        raise
+    except (OverflowError, ValueError):
+        return math.nan
+
+
+def standard_deviation(values: Sequence[float]) -> float:
+    """Of a sample of at least two; NaN if one of them is not finite, as in a damaged file.
+
+    >>> standard_deviation([1.0, 3.0]), standard_deviation([1.0, math.inf])
+    (1.4142135623730951, nan)
+    """
+    try:
+        return statistics.stdev(values) if all(map(math.isfinite, values)) else math.nan
+    except OverflowError:
+        return math.inf
+
+
 def spread(values: Iterable[float]) -> Spread | None:
     """
     >>> spread([1.0, 2.0, 6.0])
@@ -72,7 +98,7 @@ def spread(values: Iterable[float]) -> Spread | None:
     found = list(values)
     if not found:
         return None
-    return Spread(statistics.fmean(found), statistics.stdev(found) if len(found) > 1 else None, len(found))
+    return Spread(mean_of(found), standard_deviation(found) if len(found) > 1 else None, len(found))
 
 
 def t_interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, float]:
@@ -82,8 +108,8 @@ def t_interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, fl
     >>> round(low, 3), round(high, 3)
     (-0.484, 4.484)
     """
-    mean, n = statistics.fmean(values), len(values)
-    half = student_quantile(n - 1, level) * statistics.stdev(values) / math.sqrt(n)
+    mean, n = mean_of(values), len(values)
+    half = student_quantile(n - 1, level) * standard_deviation(values) / math.sqrt(n)
     return mean - half, mean + half
 
 
@@ -102,7 +128,7 @@ def paired(left: Mapping[int, float], right: Mapping[int, float]) -> Difference 
     if not each:
         return None
     low, high = t_interval(each) if len(each) > 1 else (None, None)
-    return Difference(statistics.fmean(each), low, high, each)
+    return Difference(mean_of(each), low, high, each)
 
 
 def slope_of(x: Array, table: Array, between: tuple[float, float] | None = None) -> Slope | None:

@@ -77,8 +77,8 @@ class _OneFile(BaseHTTPRequestHandler):
     server: OneFileServer
 
     def setup(self) -> None:
-        self.timeout = self.server.patience
         super().setup()
+        self.connection.settimeout(self.server.patience)
 
     def do_GET(self) -> None:
         self._answer(with_body=True)

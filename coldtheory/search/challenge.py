@@ -37,6 +37,7 @@ CANDIDATES = 100_000
 _SHARE = {"random": 0.25, "extreme": 0.25, "climbing": 0.5}
 _AT_ONCE = 400  # runs
 _CLIMBED = 4  # places, those that came closest
+_ALIKE = 6  # digits: of places that come equally close the simplest is taken, and rounding does not choose
 _KEPT = 0.5  # of a violation's margin survives that the instance is made smaller
 
 
@@ -186,7 +187,8 @@ class _Work:
 
     def _climb(self, _kind: Attempt, budget: int) -> Iterator[tuple[int, int, _Place, Confirmed | None]]:
         """`search` in the places that came closest, the same budget in each."""
-        chosen = sorted(self.closest, key=lambda place: -self.closest[place])[:_CLIMBED]
+        near = {place: -np.inf if score == -np.inf else round(score, _ALIKE) for place, score in self.closest.items()}
+        chosen = sorted(near, key=lambda place: -near[place])[:_CLIMBED]
         for at, (plan, T) in enumerate(chosen):
             count = _part(budget, at, len(chosen))
             if count == 0:
@@ -248,26 +250,28 @@ def shrunk(found: Confirmed) -> Confirmed:
 
 def _simpler(plain: Plain) -> Iterator[Plain]:
     """Instances with one thing less."""
-    tasks, settings, options = plain["tasks"], plain["settings"], plain["options"]
+    tasks, settings = plain["tasks"], plain["settings"]
     T = len(tasks["optima"])
 
     def without(values: Any, at: int) -> Any:
         return values[:at] + values[at + 1 :] if isinstance(values, list) and len(values) == T else values
 
-    for at in range(T - 1, -1, -1) if T > 1 else ():
+    for at in range(T - 1, -1, -1) if T > 2 else ():  # one task has no past
         fewer = {name: without(values, at) for name, values in tasks.items()}
         rules = {name: values if name == "w0" else without(values, at) for name, values in settings.items()}
-        yield {"tasks": fewer, "settings": rules, "options": options}
+        yield {**plain, "tasks": fewer, "settings": rules}
     for name in ("memory_hessians", "memory_optima", "hessians"):
         if name in tasks and not (name == "hessians" and "memory_hessians" in tasks):
             fewer = {key: values for key, values in tasks.items() if key != name}
-            yield {"tasks": fewer, "settings": settings, "options": options}
+            yield {**plain, "tasks": fewer}
     if settings.get("w0") != tasks["optima"][0]:
-        yield {"tasks": tasks, "settings": {**settings, "w0": tasks["optima"][0]}, "options": options}
+        yield {**plain, "settings": {**settings, "w0": tasks["optima"][0]}}
     if settings["V"] != 1.0 and isinstance(
         settings.get("eta"), float
     ):  # as long as queues are empty, only eta V counts
         of_one = {**settings, "V": 1.0, "eta": settings["eta"] * settings["V"]}
-        yield {"tasks": tasks, "settings": of_one, "options": options}
+        yield {**plain, "settings": of_one}
     if settings.get("steps", 1) != 1:
-        yield {"tasks": tasks, "settings": {**settings, "steps": 1}, "options": options}
+        yield {**plain, "settings": {**settings, "steps": 1}}
+    if "V_schedule" in settings:
+        yield {**plain, "settings": {name: value for name, value in settings.items() if name != "V_schedule"}}

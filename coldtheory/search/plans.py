@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from ..bounds import Statement, find_statement
 from ..bounds.own import LABEL
-from ..controllers import controller_of
+from ..controllers import CONTROLLERS, controller_of
 from ..ground.checks import choice, number, shown, whole
 from ..ground.errors import ColdError
 from ..settings import Reference, Solver, Weights
@@ -114,6 +114,8 @@ _OPEN: dict[str, tuple[Any, ...]] = {
     "weights": ("mean", "sum"),
     "reference": ("previous", "best", "stored"),
 }
+# Further freedoms are tried one at a time, with the simplest of the above.
+_ASIDE: dict[str, tuple[Any, ...]] = {"V_moves": ("any",), "controller": tuple(CONTROLLERS)[1:]}
 
 
 def check_form(statement: str | Statement, form: str) -> None:
@@ -167,7 +169,14 @@ def plans_for(statement: str | Statement, form: str, **chosen: Any) -> list[Plan
         return [plan]
     fixed = {*_family(told, form), *(name for name, value in chosen.items() if value is not None)}
     free = {name: values for name, values in _OPEN.items() if name not in fixed}
-    return [replace(plan, **dict(zip(free, values, strict=True))) for values in product(*free.values())]
+    plans = [replace(plan, **dict(zip(free, values, strict=True))) for values in product(*free.values())]
+    return plans + [replace(plans[0], **{name: value}) for name in _ASIDE if name not in fixed for value in _ASIDE[name]
+                    if name != "controller" or _together(plans[0], value)]  # fmt: skip
+
+
+def _together(plan: Plan, controller: str) -> bool:
+    """Whether the plan's solver can go with this controller."""
+    return plan.solver == "gd" or controller_of(controller).looks != "always"
 
 
 def _family(told: Statement, form: str) -> dict[str, Any]:

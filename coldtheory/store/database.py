@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import stat
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,6 +24,7 @@ _TABLES = (
     " provenance INTEGER NOT NULL, content TEXT NOT NULL)",
 )
 _INSERT = "INSERT OR {} INTO rows (key, schema, seed, V, provenance, content) VALUES (?, ?, ?, ?, ?, ?)"
+_NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")  # the end of a journal that does, by SQLite's file format
 _PATIENCE = 120.0  # seconds that a program waits for others that write
 _CACHE = 16_000  # KiB of a file that are kept in memory
 _LONGEST = 50_000_000  # bytes of one value; a row has about a thousand
@@ -59,6 +61,8 @@ def in_memory() -> sqlite3.Connection:
 
 def _connect(path: Path | None, mode: Literal["ro", "rw", "rwc", "memory"]) -> sqlite3.Connection:
     """A connection that a foreign file cannot harm: no code of its own runs, and no value is larger than ours."""
+    if path is not None:
+        _check_what_lies_beside(path)
     where = f"{'file:' if path is None else path.absolute().as_uri()}?mode={mode}"
     db = sqlite3.connect(where, uri=True, timeout=_PATIENCE, isolation_level=None)
     try:
@@ -72,6 +76,28 @@ def _connect(path: Path | None, mode: Literal["ro", "rw", "rwc", "memory"]) -> s
         db.close()
         raise
     return db
+
+
+def _check_what_lies_beside(path: Path) -> None:
+    """Raises for a journal by which SQLite would write to, or remove, a file elsewhere.
+
+    A journal may be a link; and one of several databases at once, which this program never has, ends in the name of a
+    file that SQLite removes when it has undone what the journal says.
+    """
+    end = Path(os.path.realpath(path))  # SQLite follows links, too, and looks beside the file itself
+    for ending in ("-journal", "-wal", "-shm"):
+        beside = end.with_name(f"{end.name}{ending}")
+        with suppress(FileNotFoundError):
+            if not stat.S_ISREG(beside.lstat().st_mode):
+                raise ColdError(f"{beside} is not a regular file; remove it")
+            if ending == "-journal" and _last_bytes(beside, len(_NAMES_A_FILE)) == _NAMES_A_FILE:
+                raise ColdError(f"{beside} is not of this program, for it names another file; remove it")
+
+
+def _last_bytes(path: Path, count: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(-min(count, file.seek(0, os.SEEK_END)), os.SEEK_END)
+        return file.read()
 
 
 # ------------------------------------------------------------------------------------------------ tables

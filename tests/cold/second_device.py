@@ -9,8 +9,8 @@ and the line of the program that caused it:
     wait   the program needs a number of the device: `.item()`, `.tolist()`, `.cpu()`, `if tensor`, a mask as an index,
            `nonzero`, `unique` and all whose result's size depends on the content
     mix    tensors of both devices in one operation, which is also an error, as on a GPU
-    order  several numbers are added to one place (`index_add_`, `scatter_add_`): a GPU does so in an order of its own, and
-           rounds otherwise each time
+    order  several numbers are added to one place (`index_add_`, `scatter_add_`): a GPU does so in an order of its own,
+           and rounds otherwise each time
 
 A single number on the CPU beside tensors of the device is none of these: a GPU takes it as an argument of the kernel.
 

@@ -14,8 +14,7 @@ import pytest
 import torch
 
 from cold.distributed import Group, joined
-from cold.losses import cut
-from cold.losses import merged
+from cold.losses import cut, merged
 from tests.cold.several_processes import RUNS, run
 
 pytestmark = pytest.mark.torch_kernels

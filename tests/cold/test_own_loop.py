@@ -297,7 +297,7 @@ def test_callbacks_are_told_of_every_step_and_task():
     {"queue_update": "task", "weights": "mean"}, *({"controller": name} for name in CONTROLLERS),
     {"prepare": lambda raw, g: raw + 0.1 * torch.randn(raw.shape, generator=g), "augments": True},
     {"batch_norm": True}, {"batch_norm": True, "oracle": "exact", "controller": "augmented"},
-], ids=str)  # fmt: skip
+], ids=lambda settings: " ".join(f"{name}={one}" for name, one in settings.items() if not callable(one)))  # fmt: skip
 def test_a_loop_that_was_killed_goes_on_bit_for_bit(settings):
     """Killed before the first step, in the middle of the first task, at its end, and in the middle of the third."""
     settings = dict(settings)
@@ -343,7 +343,7 @@ class Endless(IterableDataset):
     (TensorDataset(torch.zeros(30, PIXELS)), r"must give \(x, y\)"),
     (TensorDataset(torch.zeros(30, PIXELS), torch.zeros(30)), "whole numbers"),
     (TensorDataset(torch.zeros(30, PIXELS), torch.full((30,), -1)), "count from 0"),
-], ids=str)  # fmt: skip
+], ids=[f"case {n}" for n in range(11)])  # fmt: skip
 def test_wrong_data_are_told_in_one_line(wrong, words):
     dpp, model = make(), network()
 

@@ -27,6 +27,7 @@ from coldtheory.store import RowFile, StoredRows, read_rows, remove_rows, row_fi
 from coldtheory.store.schema import RowTypes
 from coldtheory.sweep import grid, run_cells
 from tests.crash_states import contents, record, replayed, states
+from tests.fuzz.databases import left_by_a_killed_program, naming
 
 SOURCE = Source("low", {"T": 5, "d": 2})
 CELLS = grid(SOURCE, "V", [10.0, 100.0], 2)
@@ -411,6 +412,42 @@ def test_a_damaged_or_foreign_file_is_named_and_kept(damage, path):
         pass
     assert path.read_bytes() == content
     assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.parametrize("doing", ["read", "write"])
+def test_a_journal_that_names_another_file_does_not_remove_it(doing, path, row, tmp_path, monkeypatch):
+    """SQLite removes the file, a journal of several databases, when it has undone what the journal says."""
+    precious = tmp_path / "precious"
+    precious.write_text("stays")
+    journal = path.with_name(f"{path.name}-journal")
+    journal.write_bytes(left_by_a_killed_program(path) + naming(str(precious).encode()))
+    with pytest.raises(ColdError, match=r"-journal is not of this program.*remove it"):
+        _use(doing, path, row)
+    assert precious.read_text() == "stays"
+    assert journal.exists()
+    journal.unlink()
+    _use(doing, path, row)
+
+
+@pytest.mark.parametrize("doing", ["read", "write"])
+@pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])
+def test_what_lies_beside_a_file_leads_nowhere_else(ending, doing, path, row, tmp_path):
+    (tmp_path / "empty").touch()
+    for target in ("empty", "nothing"):
+        link = path.with_name(f"{path.name}{ending}")
+        link.symlink_to(tmp_path / target)
+        with pytest.raises(ColdError, match="is not a regular file"):
+            _use(doing, path, row)
+        link.unlink()
+    assert (tmp_path / "empty").read_bytes() == b""
+    assert not (tmp_path / "nothing").exists()
+
+
+def _use(doing, path, row):
+    if doing == "read":
+        return read_rows(path)
+    with RowFile(path, SOURCE.config) as file:
+        return file.add([another(row, "new")])
 
 
 def test_a_file_of_a_later_version_is_named(path):

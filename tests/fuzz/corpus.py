@@ -29,10 +29,19 @@ from tests.cold.studies.test_studies import OWN
 from tests.cold.tables.made_rows import TINY as TERMS
 from tests.cold.tiny_runs import tiny
 from tests.fuzz.databases import left_by_a_killed_program
-from tests.fuzz.sandbox import EVIL, emptied
+from tests.fuzz.sandbox import EVIL, PRECIOUS, emptied
 
 #: A method of one's own: what a user names with --method is run.
 METHOD = "from cold.methods.er import ER\n\n\nclass Own(ER):\n    name = 'own'\n"
+#: A statement of one's own, which is run in the same way.
+STATEMENT = """'''The average queue is at most l r^2/2.'''
+from coldtheory.bounds import bound, form
+
+
+@form
+def printed(facts):
+    return bound(facts, facts.avg_Qbar, facts.l * facts.r**2 / 2, premises=["Case 1", "models in W"])
+"""
 SMALL = TableData("small", "coldtheory plot small", "tests.fuzz.corpus:table", {"n": 3})
 
 
@@ -55,11 +64,13 @@ def fresh(folder: Path) -> None:
 def make(folder: Path) -> None:
     """One file or folder of each kind, below the working directory `folder`."""
     (folder / "evil.py").write_text(EVIL)
+    (folder / PRECIOUS).write_text("stays")
     words = "sweep-V --V 50,200 --seeds 2 --T 5 --engine serial --out"
     done = CliRunner().invoke(coldtheory_app, [*words.split(), "results"])
     assert done.exit_code == 0, done.output
     _other_stores(folder)
     (folder / "own.py").write_text(METHOD)
+    (folder / "mine.py").write_text(STATEMENT)
     row = {"id": "thm3", "verdict": "holds", "evidence": "found", "recorded": "holds", "changed": False, "margin": 0.5}
     origin = {"commit": "abc", "changed": False, "time": "2026-01-01T00:00:00+00:00"}
     store_outcomes(Outcomes(({**row, "data": {}, "depends_on": {"code x": "1"}},), origin), place(folder / "results"))

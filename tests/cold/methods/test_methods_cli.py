@@ -24,7 +24,10 @@ def test_json_has_all_that_is_declared():
     assert set(rows) == {method.name for method in all_methods()}
     assert rows["gem"]["options"] == {"fill": "task-end", "margin": 0.5, "samples": 0}
     assert rows["er"]["options"]["replay_weight"] == 1.0
-    assert rows["nccl"]["settings"] == ["task", "domain"]
+    assert rows["nccl"]["settings"] == ["task", "class", "domain"]
+    assert rows["er"]["settings"] == ["task", "class", "domain", "task-free"]
+    assert "Buzzega et al. 2020" in rows["er"]["published_by"]
+    assert rows["der"]["published_by"] == rows["der"]["paper"]
     printed = {row["title"]: row["printed"] for row in rows.values() if row["printed"]}
     # every row of the paper's table stands beside a method
     for row in paper().complexity:

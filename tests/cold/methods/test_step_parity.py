@@ -220,8 +220,8 @@ def ewc_online(world: World, strength: float, decay: float) -> None:
         total = [torch.zeros_like(w) for w in world.net]
         for one, label in zip(x, y, strict=True):
             likelihood = -world.ce(one[None], label[None])
-            for f, slope in zip(total, world.slopes(likelihood), strict=True):
-                f += likelihood.detach().exp() * slope.square() / len(x)
+            weight = likelihood.detach().exp() / len(x)
+            total = [f + weight * s.square() for f, s in zip(total, world.slopes(likelihood), strict=True)]
         if kept:
             total = [decay * old + new for old, new in zip(kept[-1][0], total, strict=True)]
         kept.append((total, [w.detach().clone() for w in world.net]))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
 from cold.catalogue import same
 from cold.config import RunConfig, read_config
 from cold.plots.paper_figures import PAPER_FIGURES
+from cold.runs import find_runs, identified
 from cold.studies import PROFILES, find_study, planned, read_study, studies
 from cold.studies.passes import sizes, work
-from cold.studies.spec import PER_TASK
+from cold.studies.spec import PER_TASK, further_studies
 from coldtheory.ground.errors import ColdError
 from coldtheory.paper import reader
 from tests.coldtheory.without_torch import run_without_torch
@@ -184,3 +186,26 @@ def test_listing_planning_and_status_need_no_torch():
     )
     assert done.returncode == 0, done.stderr
     assert "GPU hours" in done.stdout
+
+
+@pytest.mark.parametrize("study", further_studies(), ids=lambda study: study.id)
+def test_studies_beyond_the_paper_can_be_planned(study):
+    assert find_study(study.id) is study
+    assert study not in studies()
+    assert {run.seed for run in planned(study, "cpu")} == {0, 1, 2}
+    assert set(study.grids) | set(study.absent) == set(PROFILES)
+
+
+def test_the_joint_half_of_the_forward_study_is_stored():
+    stored = find_runs(Path(__file__).parents[3] / "runs" / "split-cifar10")
+    runs = [run for run in planned(find_study("forward"), "cpu") if run.value == "joint"]
+    assert len(runs) == 9
+    assert all(stored.of(identified(run.config)) is not None for run in runs)
+
+
+def test_the_class_incremental_study_has_both_data_sets_at_their_stated_size():
+    runs = planned(find_study("class-incremental"), "cpu")
+    assert {run.config.scenario for run in runs} == {"class"}
+    assert len(runs) == 2 * 7 * 3
+    (full,) = {sizes(run.config)[1] for run in runs if run.config.dataset == "split-mnist"}
+    assert full == 60_000 // 5

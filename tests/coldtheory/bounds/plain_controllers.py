@@ -1,7 +1,8 @@
-"""Both sides of the theorems on controllers and on every T at once, in plain Python: loops, written from the statements.
+"""Both sides of the theorems on controllers and on every T at once, in plain Python: loops, written from the
+statements.
 
-Losses are h/2 |w - a|^2 in any dimension, so that DPP_t has one curvature. `without` names a mutant: a part of a formula
-that is left out or changed, so that tests can see that they would notice.
+Losses are h/2 |w - a|^2 in any dimension, so that DPP_t has one curvature. `without` names a mutant: a part of a
+formula that is left out or changed, so that tests can see that they would notice.
 """
 
 from __future__ import annotations

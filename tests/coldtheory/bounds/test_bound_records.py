@@ -109,7 +109,7 @@ MISSED = {
     "leaky queue": lambda: _run(controller="nupi"),
     "Yu-Neely controller": lambda: _run(reference="stored"),
     "a < 1": lambda: _run(controller="leaky:a=1", solver="exact", delta=0.6),
-    "sampled memory": lambda: _run(),
+    "sampled memory": _run,
     "V is constant": lambda: _run(V_schedule=[1.0, 1.0, 1.5]),
     "queues drive the model": lambda: _run(weights="none"),
     "mean weights": lambda: _run(weights="sum"),

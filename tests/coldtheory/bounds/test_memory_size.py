@@ -118,7 +118,7 @@ def test_both_sides_on_five_hundred_instances() -> None:
             told = (points[k].tolist(), float(h[k]), center.tolist(), R)
             rhs = proved_by_hand(*told, m, T, 0.1)
             assert bound.rhs[k] == pytest.approx(rhs, rel=1e-9, abs=1e-12)
-            scatter, unevenness, width, span, r = parts_of(*told, m)
+            _, _, width, span, r = parts_of(*told, m)
             assert always.rhs[k] == pytest.approx((1 - m / n) * (r * width + span), rel=1e-9, abs=1e-12)
             if n <= 8:
                 lhs = sup_difference(picked(tasks, points, k, m), *told)

@@ -1,4 +1,5 @@
-"""The leaky queue, Yu and Neely's controller, and forgetting for every T at once: against plain Python, and attacked."""
+"""The leaky queue, Yu and Neely's controller, and forgetting for every T at once: against plain Python, and
+attacked."""
 
 from __future__ import annotations
 
@@ -78,7 +79,11 @@ class Batch:
         factors = 10.0 ** rng.uniform(-1, 1, T) if moving else np.ones(T)
         how = {} if seed % 3 else {"eta": 0.3 / (V * factors.max() + 5.0), "steps": 2}
         star = rng.normal(size=optima.shape) * rng.choice([0.1, 1.0]) + optima.mean(axis=1, keepdims=True)
-        above = 0.5 * tasks["memory_hessians"][:, None] * np.square(star[:, :, None] - tasks["memory_optima"][:, None]).sum(-1)
+        above = (
+            0.5
+            * tasks["memory_hessians"][:, None]
+            * np.square(star[:, :, None] - tasks["memory_optima"][:, None]).sum(-1)
+        )
         past = np.tri(T, k=-1)
         prime = (above * past).max(axis=(1, 2)) + 1e-9
         self.options = {"delta_prime": prime, "w_star": star}

@@ -20,6 +20,7 @@ from coldtheory.bounds import (
     named_statement,
     own,
 )
+from coldtheory.controllers import CONTROLLERS
 from coldtheory.ground.errors import ColdError
 from coldtheory.search import plan_for
 from coldtheory.search.plans import plans_for
@@ -91,9 +92,8 @@ def test_the_largest_loss_counts_unless_a_magnitude_is_given(run):
 
 
 def test_what_is_not_finite_does_not_apply(write, run):
-    told = load_statement(
-        write("@form\ndef printed(facts):\n    return bound(facts, facts.avg_Qbar, 1 / (0 * facts.V))\n")
-    )
+    rhs = "1 / (0 * facts.V) + np.mean(facts.Q[..., :0], axis=(-2, -1))"  # numpy warns of both
+    told = load_statement(write(f"@form\ndef printed(facts):\n    return bound(facts, facts.avg_Qbar, {rhs})\n"))
     assert (evaluate(told, "printed", run).outcome == "not applicable").all()
 
 
@@ -115,8 +115,14 @@ def test_premises_say_where_to_look_and_the_rest_stays_open(write):
     told = load_statement(write(body.format("['Case 3', 'exact minimiser']")))
     plans = plans_for(told, "printed")
     assert {(plan.reference, plan.solver) for plan in plans} == {("stored", "exact")}
+    assert all(plan.checked() == plan for plan in plans)
     assert {(plan.weights, plan.d) for plan in plans} == {("mean", 1), ("mean", 2), ("sum", 1), ("sum", 2)}
-    assert len(plans_for(load_statement(write(body.format("()"))), "printed")) == 24
+    every = plans_for(load_statement(write(body.format("()"))), "printed")
+    assert len([plan for plan in every if (plan.controller, plan.V_moves) == ("queue", "no")]) == 24
+    assert {plan.controller for plan in every} == set(CONTROLLERS)
+    assert {plan.V_moves for plan in every} == {"no", "any"}
+    fixed = load_statement(write(body.format("['plain queue', 'V is constant']")))
+    assert len(plans_for(fixed, "printed")) == 24
     assert len(plans_for("thm3", "corrected")) == 1
 
 

@@ -298,7 +298,7 @@ def test_a_search_breaks_the_mutant(mutant: tuple[str, str, str, str], monkeypat
 
 
 def noisy(**changes: object):
-    """A stream that starts and stays at its optimum, 400 times: all of the gradient is what the noise has stirred up."""
+    """A stream that starts and stays at its optimum, 400 times: all of the gradient comes from the noise."""
     settings = {"V": 1.0, "eta": 0.3, "delta": 1e-3, "steps": 1, "noise": 0.3, "w0": [0.0, 0.0]} | changes
     return simulate(np.zeros((400, 30, 2)), **settings)
 

@@ -8,12 +8,14 @@ import zipfile
 
 import numpy as np
 import pytest
+from torch import nn
 from typer.testing import CliRunner
 
 import coldtheory as ct
 from cold import COLD, Memory
 from cold.cli.app import app as cold_app
 from cold.data import from_tensors, load_benchmark
+from cold.models import build_model
 from coldtheory.cli.app import app as coldtheory_app
 from coldtheory.ground import limits
 from coldtheory.ground.errors import ColdError
@@ -143,6 +145,30 @@ def test_functions_ask_too(call, told, monkeypatch):
     monkeypatch.setenv(VARIABLE, "1e9")
     with pytest.raises(ColdError, match=told):
         call()
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: ct.make_tasks("high", n=3, spread=1e308), "spread must be"),
+        (lambda: build_model(load_benchmark("synthetic", tasks=2), seed=0, module=0.5), "module must be a Module"),
+        (lambda: ct.simulate([[0.0]] * 3, V=1.0, noise=1.0, noise_seed=np.array(0.5)), "noise_seed must be"),
+        (
+            lambda: COLD(V=1.0, delta=0.0, tasks=2, memory=4).begin_task(nn.Linear(3, 2), np.array(3.0)),
+            "x must be a tensor",
+        ),
+    ],
+)
+def test_a_bad_argument_is_named(call, told):
+    with pytest.raises(ColdError, match=told):
+        call()
+
+
+def test_an_array_of_one_number_is_a_number():
+    runs = [ct.simulate([[0.0]] * 3, V=1.0, noise=1.0, noise_seed=seed).w for seed in (3, np.array(3.0))]
+    assert np.array_equal(*runs)
+    sizes = [len(load_benchmark("synthetic", tasks=2, limit_train=n).tasks[0].train) for n in (3, np.array(3.0))]
+    assert sizes == [3, 3]
 
 
 # ------------------------------------------------------------------------------------------------------- files

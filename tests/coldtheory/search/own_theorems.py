@@ -28,11 +28,12 @@ def printed(facts):
 #: All queues can be as full as one can: the model rests on one optimum, and one large step takes it to another. That
 #: every task but the last has its optimum in one place, with the largest step and next to no tolerance, is rare among
 #: random runs, and each of these helps a little.
-HARD = f'''"""At the end the queues are full to three quarters at most, on average."""
+HARD = f'''"""After six tasks the queues are full to three quarters at most, on average."""
 {HEAD}
 @form(T=6, d=1)
 def printed(facts):
     cap = facts.l * facts.r**2 / 2
     premises = ["Case 1", "plain queue", "gradient descent", "eta <= 1/alpha_t", "mean weights"]
-    return bound(facts, facts.Q[..., -1, :-1].mean(axis=-1), {{"three quarters": 0.75 * cap}}, premises=premises)
+    lhs, terms = facts.Q[..., -1, :-1].mean(axis=-1), {{"three quarters": 0.75 * cap}}
+    return bound(facts, lhs, terms, premises=premises, where={{"six tasks": facts.T == 6}})
 '''

@@ -119,7 +119,7 @@ def test_check_gives_a_verdict_per_form_and_its_budget(write):
     assert done.exit_code == 1, done.stderr
     for words in ("What a past task has lost", "printed", "violated", "random runs", "mended", "holds on all tried"):
         assert words in done.stdout
-    assert "a budget of 2000 runs per form, seed 0" in done.stdout
+    assert "a budget of 2000 runs per form, seed 0" in " ".join(done.stdout.split())
     first, second = json.loads(call("check", path, "--candidates", 2000, "--json").stdout)
     assert (first["form"], first["verdict"], first["broken_by"]) == ("printed", "violated", "random")
     assert (second["form"], second["verdict"], second["broken_by"]) == ("mended", "holds on all tried", None)
