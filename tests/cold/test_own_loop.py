@@ -297,7 +297,7 @@ def test_callbacks_are_told_of_every_step_and_task():
     {"queue_update": "task", "weights": "mean"}, *({"controller": name} for name in CONTROLLERS),
     {"prepare": lambda raw, g: raw + 0.1 * torch.randn(raw.shape, generator=g), "augments": True},
     {"batch_norm": True}, {"batch_norm": True, "oracle": "exact", "controller": "augmented"},
-], ids=lambda settings: " ".join(f"{name}={value}" for name, value in settings.items() if not callable(value)))  # fmt: skip
+], ids=lambda settings: " ".join(f"{name}={one}" for name, one in settings.items() if not callable(one)))  # fmt: skip
 def test_a_loop_that_was_killed_goes_on_bit_for_bit(settings):
     """Killed before the first step, in the middle of the first task, at its end, and in the middle of the third."""
     settings = dict(settings)
