@@ -335,7 +335,7 @@ class Endless(IterableDataset):
     ("mnist", "x must be a tensor .* a Dataset, a DataLoader .*got 'mnist'; call begin_task"),
     (None, "x must be a tensor"),
     (task(0), "x must be a tensor"),
-    (np.zeros((3, 2)), "whole number"),
+    (np.zeros((3, 2)), "x must be a tensor"),
     (Endless(), "IterableDataset has no rows .*map-style"),
     (TensorDataset(torch.zeros(0, 2), torch.zeros(0)), "empty"),
     (torch.zeros(0, 3), "one sample or more"),
