@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 
 import pytest
 
@@ -29,6 +30,9 @@ def _has_gpu() -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Programs that tests start inherit what is ignored: a test run in the background or under nohup ignores these.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "needs(*programs): programs that the test calls")
 
 

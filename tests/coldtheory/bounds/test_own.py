@@ -221,7 +221,7 @@ def test_a_file_that_cannot_be_read(tmp_path):
     for path in (tmp_path / "absent.py", tmp_path):
         with pytest.raises(ColdError):
             load_statement(path)
-    (tmp_path / "latin.py").write_bytes('"""caf\xe9"""'.encode("latin-1"))
+    (tmp_path / "latin.py").write_bytes('"""na\xefve"""'.encode("latin-1"))
     with pytest.raises(ColdError, match=r"latin\.py"):
         load_statement(tmp_path / "latin.py")
 

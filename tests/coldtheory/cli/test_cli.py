@@ -301,7 +301,7 @@ def test_short_names_and_the_one_command_share_their_rows(call):
     ("typed", "problem"),
     [
         (("sweep", "nothing"), "unknown setting to sweep 'nothing'"),
-        (("sweep", "reference", "--reference", "previus"), "did you mean previous?"),
+        (("sweep", "reference", "--reference", "prevoius"), "did you mean previous?"),
         (("sweep", "V", "--reference", "previous,best"), "unknown reference"),
         (("sweep", "controller", "--controller", "leaky"), "several names"),
     ],
