@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler, default_collate
@@ -17,7 +18,7 @@ from .memory import Samples, TensorSamples
 
 _WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)  # types of labels
 _PIECE = 512
-_NO_DATASET = (str, bytes, list, tuple, dict, set)
+_NO_DATASET = (str, bytes, list, tuple, dict, set, np.ndarray)
 _WANTED = "a tensor (n, ...), a Dataset, a DataLoader or a part of a benchmark"
 
 

@@ -52,3 +52,12 @@ def with_present_names(values: Mapping[str, Any], old: Mapping[str, str]) -> dic
     {'V': 200.0, 'avg_Qbar': 0.5}
     """
     return {old.get(name, name): value for name, value in values.items()}
+
+
+def beyond_the_paper(label: str) -> bool:
+    """Whether a label is that of a theorem that the paper lacks; such labels begin with `new:`.
+
+    >>> beyond_the_paper("new:forgetting"), beyond_the_paper("thm:queue_stability")
+    (True, False)
+    """
+    return label.startswith("new:")

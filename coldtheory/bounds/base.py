@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..paper import beyond_the_paper
 from ..quadratics import Array
 from ..tolerance import within
+from ..vocabulary import beyond_the_paper
 
 if TYPE_CHECKING:
     from .facts import Facts

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from ..ground.dependencies import recording
 from ..ground.errors import ColdError, unknown_name
-from ..paper import beyond_the_paper
+from ..vocabulary import beyond_the_paper
 from .text import plain, reflow
 
 #: "open": mathematics that is neither proved nor refuted. "not settled": runs are there, but they do not decide it.

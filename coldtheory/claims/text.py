@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..paper import beyond_the_paper
+from ..vocabulary import beyond_the_paper
 
 PAGE_COMMAND = "coldtheory check --markdown"
 _HEAD = ("claim", "in the paper", "verdict", "margin", "what it says, and what was found")

@@ -19,16 +19,6 @@ from .reader import (
 )
 from .toy import TOY, ToySettings
 
-
-def beyond_the_paper(label: str) -> bool:
-    """Whether a label is that of a theorem that the paper lacks; such labels begin with `new:`.
-
-    >>> beyond_the_paper("new:forgetting"), beyond_the_paper("thm:queue_stability")
-    (True, False)
-    """
-    return label.startswith("new:")
-
-
 __all__ = [
     "TOY",
     "Complexity",
@@ -40,7 +30,6 @@ __all__ = [
     "PrintedStatement",
     "ResultsTable",
     "ToySettings",
-    "beyond_the_paper",
     "fact",
     "facts",
     "load_paper",

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from ..claims import NO_RUNS, VERDICTS
-from ..paper import beyond_the_paper
+from ..vocabulary import beyond_the_paper
 from .mathml import paragraphs, scrolled, typeset
 from .outcomes import FAILED, FROM_CLAIM, NEEDED, Row
 
