@@ -43,18 +43,17 @@ class Group:
 
 
 def grouped(results: Iterable[Result]) -> list[Group]:
-    """Results with equal settings but the seed, seeds in order; labels say how the groups differ."""
+    """Results with equal settings but the seed, seeds in order; labels say how the groups of a dataset differ."""
     by_settings: dict[str, list[Result]] = {}
     for result in results:
         by_settings.setdefault(json.dumps(_settings(result.config), sort_keys=True), []).append(result)
     configs = [json.loads(text) for text in by_settings]
-    names = {name for config in configs for name in config}
-    # A setting that one method has and another lacks tells nothing that the method's name does not.
-    varied = sorted(n for n in names if len({json.dumps(config[n]) for config in configs if n in config}) > 1)
-    extra = [name for name in varied if name not in ("dataset", "method", "preset")]
+    datasets = {config["dataset"] for config in configs}
+    varied = {name: _varied([config for config in configs if config["dataset"] == name]) for name in datasets}
     groups = []
     for config, members in zip(configs, by_settings.values(), strict=True):
-        words = [str(config["method"]), *(_word(name, config[name]) for name in extra if name in config)]
+        extra = [name for name in varied[config["dataset"]] if name in config]
+        words = [str(config["method"]), *(_word(name, config[name]) for name in extra)]
         ordered = sorted(members, key=_seed)
         groups.append(Group(" ".join(filter(None, words)), tuple(ordered)))
     return groups
@@ -119,6 +118,13 @@ def partings(results: Sequence[Result]) -> list[Parting]:
             )
         )
     return sorted(found, key=lambda parting: (parting.V, parting.delta, parting.seed))
+
+
+def _varied(configs: Sequence[dict[str, Any]]) -> list[str]:
+    """Settings with more than one value among those that have them: what one method has and another lacks tells nothing
+    that the method's name does not."""
+    names = sorted({name for config in configs for name in config} - {"dataset", "method", "preset"})
+    return [name for name in names if len({json.dumps(config[name]) for config in configs if name in config}) > 1]
 
 
 def _seed(result: Result) -> int:

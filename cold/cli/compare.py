@@ -74,18 +74,24 @@ def _print_table(console: Console, groups: Sequence[Group], *, everything: bool)
     )  # fmt: skip
     masked = (("Task-IL %", "task_il", 2),) if any(group.values("task_il") for group in groups) else ()
     shown = (("ACC %", "acc", 2), *masked, ("F", "forgetting", 4), *(more if everything else ()))
+    cells = [printed_cell(group.config) for group in groups]
+    printed = ("paper ACC", "paper F") if any(cells) else ()
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("dataset", "run", "seeds", *(title for title, _, _ in shown), "paper ACC", "paper F"):
-        table.add_column(name, justify="left" if name in ("dataset", "run") else "right")
-    for group in groups:
-        cell = printed_cell(group.config)
+    table.add_column("dataset", no_wrap=True)
+    table.add_column("run", overflow="fold")
+    for name in ("seeds", *(title for title, _, _ in shown), *printed):
+        table.add_column(name, justify="right")
+    for group, cell in zip(groups, cells, strict=True):
+        beside = (
+            "–" if cell is None else f"{cell.acc:.2f}",
+            "–" if cell is None or cell.forgetting is None else f"{cell.forgetting:g}",
+        )
         table.add_row(
             str(group.config["dataset"]),
             escape(group.label),
             str(len(group.results)),
             *(_spread(group.values(name), digits) for _, name, digits in shown),
-            "–" if cell is None else f"{cell.acc:.2f}",
-            "–" if cell is None or cell.forgetting is None else f"{cell.forgetting:g}",
+            *(beside if printed else ()),
         )
     console.print(table)
 
