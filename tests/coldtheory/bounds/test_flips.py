@@ -31,6 +31,7 @@ def _printed_steps(it: Exact) -> Fraction:
     return max(it.eta * (it.V * it.L + it.l * it.Qbar(t)) for t in it.tasks)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("statement", SHORTEST)
 def test_shortest_swing_breaks_the_statement_in_fractions(statement: str) -> None:
     it = Exact(exact_flips(**SHORTEST[statement]))
@@ -40,6 +41,7 @@ def test_shortest_swing_breaks_the_statement_in_fractions(statement: str) -> Non
     assert lhs > rhs
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_ratio_of_the_longer_swing_in_fractions() -> None:
     it = Exact(exact_flips(resting=40, swings=400, u=Fraction(45, 100), **SMALL))

@@ -139,6 +139,7 @@ def test_both_sides_are_those_of_the_statement(id_: str, form: str) -> None:
     assert applicable >= 500
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("id_", "form"), MUTANTS, ids=["-".join(pair) for pair in MUTANTS])
 def test_a_changed_formula_is_noticed(id_: str, form: str) -> None:
     for mutant in MUTANTS[id_, form]:

@@ -75,6 +75,7 @@ def simulated(given: dict, **more: object):
     return simulate(made, V=V[0], V_schedule=V / V[0], w0=run.pop("start"), **(how | run | more))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("id_", "form"), FORMS, ids=["-".join(pair) for pair in FORMS])
 def test_both_sides_are_those_of_plain_loops(id_: str, form: str) -> None:
     """Forms with a supremum over W are compared with the form without one."""
@@ -99,6 +100,7 @@ def test_both_sides_are_those_of_plain_loops(id_: str, form: str) -> None:
     assert applied == 500
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("weights", ["mean", "sum"])
 @pytest.mark.parametrize("id_", NOISE)
 def test_the_means_are_those_of_plain_loops(id_: str, weights: str) -> None:
@@ -284,6 +286,7 @@ def searched(id_: str, form: str, mutation: Mutation, candidates: int, monkeypat
     return search(id_, form, candidates=candidates, until_broken=True).best
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("mutant", BROKEN, ids=["-".join(one).replace(" ", "_") for one in BROKEN])
 def test_a_search_breaks_the_mutant(mutant: tuple[str, str, str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     id_, form, kind, term = mutant
