@@ -6,10 +6,13 @@ tests/bounds/test_counterexamples.py.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 
 import pytest
 from hypothesis import HealthCheck, Phase, find, settings
+from hypothesis.errors import NoSuchExample
 
 from coldtheory.bounds import evaluate
 from tests.coldtheory.properties.worlds import World, batch, worlds
@@ -39,6 +42,15 @@ FALSE = {
 }
 
 
+def first_found(id_: str, fixed: dict[str, object], broken: Callable[[World], bool]) -> World:
+    """The first violation of up to five searches. Hypothesis also tries numbers that stand in loaded modules, so that
+    one seed draws other worlds after other tests; a single search may then come away empty."""
+    for seed in range(5):
+        with suppress(NoSuchExample):
+            return find(worlds(id_, **fixed), broken, settings=SEARCH, random=Random(seed))
+    raise AssertionError("five searches found no violation")
+
+
 @pytest.mark.parametrize("name", FALSE)
 def test_search_finds_and_shrinks_a_violation(name: str) -> None:
     id_, form, fixed, smallest, shrunk = FALSE[name]
@@ -46,6 +58,6 @@ def test_search_finds_and_shrinks_a_violation(name: str) -> None:
     def broken(world: World) -> bool:
         return bool(evaluate(id_, form, batch(world)[0]).violated.any())
 
-    found = find(worlds(id_, **fixed), broken, settings=SEARCH, random=Random(0))
+    found = first_found(id_, fixed, broken)
     assert broken(found)
     assert smallest <= found.T <= shrunk
