@@ -68,7 +68,7 @@ class GDumb(Replay, entry=METHODS["gdumb"]):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.classes = GreedyBalance(self.config.memory)
-        # a label is a class of its own in a class-incremental stream, and where nobody knows tasks
+        # labels alone tell classes apart in a class-incremental stream, and where tasks are not known
         known = self.config.windows is None and context.benchmark.scenario != "class"
         self.by_class = self.options.balance == "class" or not known
         self.done = 0  # finished tasks

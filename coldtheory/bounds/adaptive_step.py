@@ -1,7 +1,7 @@
 """Adaptive step sizes, eta_t = c/alpha_t: the mean queue in place of the longest.  Label: new:adaptive_step.
 
 Problem: a constant eta must stay below 1/alpha_t for the longest queues that ever occur, and Theorem 3 divides by this
-eta. What does a step buy that follows the queues?
+eta. What is gained by a step size that follows the queues?
 
 Statement (Case 1, J >= 1 steps of any sizes with eta_t alpha_t <= c <= 1; equality is the rule eta_t = c/alpha_t):
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..quadratics import Array
 from ..tolerance import RTOL, loss_rounding
+from .base import Bound, Kind, make
 from .comparators import Comparators
 from .facts import Facts
 
@@ -93,3 +95,23 @@ def told(facts: Facts, value: Array | float) -> Array:
     """A number per run as one per run and s, 0 at s = 1, where nothing is said: (..., T)."""
     whole = np.broadcast_to(np.asarray(value)[..., None], (*facts.lead, facts.T))
     return np.where(np.arange(facts.T) > 0, whole, 0.0)
+
+
+def bound_of(
+    statement: tuple[str, str],
+    form: str,
+    facts: Facts,
+    lhs: Array,
+    terms: dict[str, Array],
+    premises: tuple[str, ...],
+    star: Comparators | None = None,
+    *,
+    size: Array,
+    kind: Kind = "valid",
+    more: Mapping[str, np.ndarray] | None = None,
+    **rest: Any,
+) -> Bound:
+    """`make`, with the premise that the comparators are feasible where there are some, and `size` as magnitude."""
+    feasible = {} if star is None else {"w* is feasible": star.feasible}
+    return make(statement, form, facts, lhs, terms=terms, premises=premises, more={**feasible, **(more or {})},
+                kind=kind, magnitude=np.nan_to_num(size), **rest)  # fmt: skip

@@ -23,17 +23,20 @@ Conventions: with a = 0 this is the plain queue, `forgetting_uniform`.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..quadratics import Array
-from .base import Bound, Explanation, Kind, Statement, average, make
+from .base import Bound, Explanation, Statement, average
 from .comparators import Comparators, comparators
-from .energy import Energy, comparison, energy, forgotten, pairs, told
+from .energy import Energy, bound_of, comparison, energy, forgotten, pairs, told
 from .facts import Facts
 
 _NAME = ("leaky_queue", "new:leaky_queue")
 _METHOD = ("leaky queue", "mean weights")
+_make = partial(bound_of, _NAME)
 
 
 def proved(facts: Facts, delta_prime: ArrayLike | None = None, w_star: ArrayLike | None = None) -> Bound:
@@ -120,26 +123,6 @@ def _before(values: Array) -> Array:
     s = np.arange(1.0, values.shape[-1] + 1.0)
     summed = np.cumsum((s - 1.0) * values, axis=-1)
     return np.concatenate([np.zeros_like(summed[..., :1]), summed[..., :-1]], axis=-1)
-
-
-def _make(
-    form: str,
-    facts: Facts,
-    lhs: Array,
-    terms: dict[str, Array],
-    premises: tuple[str, ...],
-    star: Comparators | None = None,
-    *,
-    size: Array,
-    series: dict[str, Array] | None = None,
-    trailing: int = 0,
-    kind: Kind = "valid",
-    attained: str = "",
-    more: dict[str, np.ndarray] | None = None,
-) -> Bound:
-    feasible = {} if star is None else {"w* is feasible": star.feasible}
-    return make(_NAME, form, facts, lhs, terms=terms, series=series, kind=kind, attained=attained, premises=premises,
-                more={**feasible, **(more or {})}, trailing=trailing, magnitude=np.nan_to_num(size))  # fmt: skip
 
 
 STATEMENT = Statement(

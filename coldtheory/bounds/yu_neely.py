@@ -26,13 +26,15 @@ T.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..quadratics import Array
-from .base import Bound, Explanation, Kind, Statement, average, make
+from .base import Bound, Explanation, Kind, Statement, average
 from .comparators import Comparators, comparators
-from .energy import Energy, comparison, energy, forgotten, told, totals
+from .energy import Energy, bound_of, comparison, energy, forgotten, told, totals
 from .facts import Facts
 
 _NAME = ("yu_neely", "new:yu_neely")
@@ -159,17 +161,9 @@ def _make(
     terms: dict[str, Array],
     premises: tuple[str, ...],
     star: Comparators | None = None,
-    *,
-    size: Array,
-    series: dict[str, Array] | None = None,
-    trailing: int = 0,
-    kind: Kind = "valid",
-    attained: str = "",
+    **rest: Any,
 ) -> Bound:
-    feasible = {} if star is None else {"w* is feasible": star.feasible}
-    return make(_NAME, form, facts, lhs, terms=terms, series=series, kind=kind, attained=attained,
-                premises=(*_CONTROLLER, *premises), more=feasible, trailing=trailing,
-                magnitude=np.nan_to_num(size))  # fmt: skip
+    return bound_of(_NAME, form, facts, lhs, terms, (*_CONTROLLER, *premises), star, **rest)
 
 
 STATEMENT = Statement(

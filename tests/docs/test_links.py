@@ -48,4 +48,4 @@ def test_files_of_the_root_are_there(name):
 
 
 def test_the_readme_is_short():
-    assert len((ROOT / "README.md").read_bytes()) < 12_000
+    assert len((ROOT / "README.md").read_bytes()) < 8_000
