@@ -10,7 +10,7 @@ from coldtheory.ground.checks import choice, shown
 from coldtheory.ground.errors import ColdError
 from coldtheory.paper import paper
 
-from .catalogue import METHODS, method_title, named_by_reference
+from .catalogue import LOSS, METHODS, method_title, named_by_constraint, named_by_reference
 from .config import RunConfig, make_config, read_config
 
 PRESETS = ("paper",)
@@ -40,6 +40,7 @@ def preset_settings(preset: str, dataset: str, method: str, memory: int | None) 
         printed = " and ".join(str(m) for m in sorted(chosen))
         raise ColdError(f"the paper prints settings for {dataset} with M = {printed}, not {size}; leave out --preset")
     run = chosen[size]
+    own = {"V": run.V, "delta": run.delta} if METHODS.get(method, METHODS["cold"]).constraint == LOSS else {}
     return {
         "preset": preset,
         "tasks": run.tasks,
@@ -50,8 +51,7 @@ def preset_settings(preset: str, dataset: str, method: str, memory: int | None) 
         "batch_size": run.task_batch_size,
         "memory": run.memory,
         "memory_batch": run.memory_batch_size,
-        "V": run.V,
-        "delta": run.delta,
+        **own,  # of the paper's methods; COLD-distill has its own
     }
 
 
@@ -67,8 +67,13 @@ def build_config(path: Path | None, flags: Mapping[str, Any]) -> RunConfig:
             preset_settings(
                 named["preset"],
                 named.get("dataset", plain.dataset),
-                named_by_reference(named.get("method", plain.method), named.get("reference"))[0],
+                _named(named.get("method", plain.method), named.get("constraint"), named.get("reference")),
                 named.get("memory"),
             ),
         )
     return make_config(*layers)
+
+
+def _named(method: str, constraint: str | None, reference: str | None) -> str:
+    """The one name of a method, whichever way it was typed."""
+    return named_by_reference(named_by_constraint(method, constraint)[0], reference)[0]

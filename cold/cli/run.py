@@ -20,7 +20,7 @@ from coldtheory.ground.errors import ColdError
 
 from ..catalogue import BENCHMARK_NAMES
 from ..checkpoint import checkpoints, remove_checkpoints
-from ..config import RunConfig
+from ..config import AUTO, RunConfig
 from ..distributed import joined
 from ..loggers import Logger, check_logger, open_logger
 from ..presets import build_config
@@ -79,8 +79,31 @@ def run(
             "(separate)."
         ),
     ] = None,
-    V: Annotated[Number, typer.Option("--V", help="Weight of the present task.")] = None,
+    V: Annotated[
+        Text, typer.Option("--V", help="Weight of the present task; auto: it follows from the number of steps.")
+    ] = None,
     delta: Annotated[Number, typer.Option(help="Tolerance of the queues.")] = None,
+    constraint: Annotated[
+        Text,
+        typer.Option(
+            help="What cold holds past tasks to: their label loss, or the logits that the network gave when they ended "
+            "(that is cold-distill; logits:shift=0 does not move these towards the labels)."
+        ),
+    ] = None,
+    gauge: Annotated[
+        Number, typer.Option(help="Share of the memory that is never trained on and measures forgetting.")
+    ] = None,
+    forget: Annotated[
+        Number,
+        typer.Option(
+            help="Forget so much and no more: nats of loss, mean over past tasks, on a gauge (by default a fifth of "
+            "the memory). Below what can be reached the run says so."
+        ),
+    ] = None,
+    forget_acc: Annotated[Text, typer.Option(help="The same in accuracy on the gauge, as in 2% or 0.02.")] = None,
+    queue_start: Annotated[
+        Text, typer.Option(help="Where the queue of a task that has just ended starts: zero, or mean of the others.")
+    ] = None,
     queue_update: Annotated[Text, typer.Option(help="When queues move: step, epoch or task.")] = None,
     weights: Annotated[Text, typer.Option(help="Queue weights: sum (main text) or mean (appendix).")] = None,
     reference: Annotated[
@@ -191,6 +214,10 @@ def run(
     for name, words in (("options", option), ("data_options", data_option)):
         if words:
             flags[name] = dict(named_value(word) for word in words)
+    if V is not None:
+        flags["V"] = _V(V)
+    if forget_acc is not None:
+        flags["forget_acc"] = _share(forget_acc)
     if online:
         flags["epochs"] = 1
     chosen = build_config(config, flags)
@@ -240,6 +267,28 @@ def run(
         typer.echo(json.dumps(result.as_json()))
     else:
         print_result(result)
+
+
+def _V(text: str) -> float | str:
+    return AUTO if text == AUTO else _number("--V", text, "a number or auto")
+
+
+def _share(text: str) -> float:
+    """A share, or per cent.
+
+    >>> _share("2%"), _share("0.02")
+    (0.02, 0.02)
+    """
+    percent = text.endswith("%")
+    found = _number("--forget-acc", text.removesuffix("%"), "a share as 0.02, or 2%")
+    return found / 100 if percent else found
+
+
+def _number(name: str, text: str, wanted: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ColdError(f"cannot read {name} {text!r}; give {wanted}") from None
 
 
 def _run(trainer: Trainer, folder: Path, *, resume: bool, fresh: bool) -> Result:

@@ -81,7 +81,7 @@ class Watch:
         whole_batch = all(config.batch_size >= len(task.train) for task in benchmark.tasks)
         whole_memory = memory is not None and config.replay == "per-task" and config.memory_batch == max(memory.counts)
         return Setting(
-            V=config.V,
+            V=self._V(),
             delta=config.delta,
             eta=config.lr,
             steps=max(self.steps),
@@ -94,6 +94,11 @@ class Watch:
             full_batch=exact and whole_batch and whole_memory,
             memory_stays=config.memory_policy == "uniform",
         )
+
+    def _V(self) -> float:
+        """V of the run; where it follows from the number of steps, the last one."""
+        V = self.context.config.V
+        return float(V) if isinstance(V, int | float) else float(vars(self.method)["dpp"].V)
 
     # ------------------------------------------------------------------------------------------------ losses
 

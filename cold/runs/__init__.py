@@ -5,6 +5,7 @@ loose     a run in a folder of its own: `result.json` and `arrays.npz`
 packed    many runs in one `rows.jsonl` and one `arrays.npz`
 find      finished runs at any depth, by id
 identity  which runs are the same: settings and data
+requested what runs that requested forgetting have delivered
 merge     results of several machines in one folder
 """
 
@@ -24,6 +25,7 @@ from .identity import (
 from .loose import Busy, make_result, only_writer, write_result
 from .merge import Merged, merge
 from .packed import Packed, pack, unpack
+from .requested import Delivered, delivered
 from .schema import ARRAYS, FORMAT, MODEL, RESULT, ROWS, ROWS_FORMAT, VIEWS, Result
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "UNRECORDED",
     "VIEWS",
     "Busy",
+    "Delivered",
     "FoundRuns",
     "Merged",
     "OtherData",
@@ -45,6 +48,7 @@ __all__ = [
     "check_same_run",
     "comparable",
     "default_roots",
+    "delivered",
     "difference",
     "evidence",
     "find_run",

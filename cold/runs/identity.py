@@ -30,6 +30,7 @@ from .schema import Result
 
 UNRECORDED = "unrecorded"  #: how a missing fingerprint is called where it is shown
 _FOLDER = "folder:"
+_NEWER = ("loss",)  # arrays that older versions did not keep
 
 
 def identified(config: RunConfig, tasks: int | None = None) -> RunConfig:
@@ -126,10 +127,11 @@ def difference(left: Result, right: Result) -> str | None:
         if json.dumps(here, sort_keys=True) != json.dumps(there, sort_keys=True):
             keys = (key for key in here if json.dumps(here[key]) != json.dumps(there.get(key)))
             return f"{name} ({next(keys, 'more entries')})"
-    aside = {*left.dropped, *right.dropped}
+    aside = {*left.dropped, *right.dropped, *_NEWER}
     if set(left.arrays) - aside != set(right.arrays) - aside:
         return "the names of arrays"
-    for name in left.arrays.keys() - aside:
+    newer = {name for name in _NEWER if name in left.arrays and name in right.arrays}
+    for name in (left.arrays.keys() - aside) | newer:
         here, there = left.arrays[name], right.arrays[name]
         if here.dtype != there.dtype or not np.array_equal(here, there, equal_nan=here.dtype.kind == "f"):
             return f"array {name}"

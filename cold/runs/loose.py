@@ -22,7 +22,7 @@ from coldtheory.ground.files import make_folder, write_atomically
 from coldtheory.ground.provenance import provenance
 from coldtheory.ground.reading import Npz, read_bytes
 
-from ..metrics import after_each_task, metrics
+from ..metrics import after_each_task, loss_forgetting, metrics
 from .schema import ARRAYS, RESULT, VIEWS, Arrays, Result, check_array, read_record, safe_name
 
 _AGAIN = "run it again"
@@ -141,6 +141,8 @@ def make_result(
         for view in VIEWS
         if f"accuracy_{view}" in arrays
     }
+    if "loss" in arrays and len(accuracy) > 1:
+        measures["forgetting_loss"] = float(loss_forgetting(arrays["loss"])[-1, :-1].mean())
     if views:
         measures |= {"class_il": measures["acc"], "task_il": views["task"]["acc"]}
     origin = provenance()

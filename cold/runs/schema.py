@@ -49,6 +49,8 @@ kept weights stay there as `model.safetensors`.
 **The arrays**: numbers or truth values; T is the number of tasks::
 
     accuracy        (T, T) in [0, 1]: of task j (column) after task t (row); NaN where it was not evaluated
+    loss            (T, T) mean cross-entropy of task j after task t on the same samples, in nats; absent in files of
+                    versions that did not keep it
     start           (T,) accuracies before any training
     accuracy_seen, accuracy_task, start_seen, start_task
                     of a class-incremental run: the same among the answers of each of its views
@@ -56,6 +58,10 @@ kept weights stay there as `model.safetensors`.
                     queues
     queue_steps     (n, T) the queues at the steps queue_steps_at (n,), about a thousand of them. Nothing in the
                     project reads these two; packing drops them unless it is told to keep them
+    gauge_loss, gauge_accuracy
+                    (T, T) of the gauge samples of task j after task t, NaN where j > t; of runs with a gauge
+    requested_weight
+                    (T,) the weight of the past at the end of task t, 0 for the first; of runs that requested forgetting
     compared_with   (T, T) the model whose loss each past task was compared with, -1 where none (COLD, COLD-ORACLE)
     diag_...        see `cold.diagnostics`; further arrays are a method's own
 
@@ -90,6 +96,10 @@ _NAME = re.compile(r"(?!\.)[\w.+=,-]{1,200}")
 VIEWS = ("seen", "task")
 _DIMENSIONS = {
     "accuracy": 2,
+    "loss": 2,
+    "gauge_loss": 2,
+    "gauge_accuracy": 2,
+    "requested_weight": 1,
     "accuracy_seen": 2,
     "accuracy_task": 2,
     "start": 1,
@@ -212,7 +222,7 @@ def check_array(name: str, array: object, where: Path | str) -> NDArray[Any]:
     """An array as it was stored; one that has the wrong kind or shape for its name is a `ColdError`."""
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
         raise ColdError(f"{where} is damaged: the array {name} has no numbers; run it again")
-    square = not name.startswith("accuracy") or array.shape[:1] == array.shape[1:]
+    square = not name.startswith(("accuracy", "loss", "gauge")) or array.shape[:1] == array.shape[1:]
     if array.ndim != _DIMENSIONS.get(name, array.ndim) or not square:
         raise ColdError(f"{where} is damaged: the array {name} has the shape {array.shape}; run it again")
     return array
