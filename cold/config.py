@@ -19,8 +19,7 @@ from coldtheory.ground.reading import read_toml
 
 from .catalogue import METHODS, Scenario, named_by_constraint, named_by_reference, named_by_scenario
 
-QueueUpdate = Literal["step", "epoch", "task"]
-QueueStart = Literal["zero", "mean"]
+QueueUpdate = Literal["step", "epoch", "task", "never"]
 Weights = Literal["sum", "mean"]
 Reference = Literal["previous", "best", "stored"]
 Replay = Literal["per-task", "mixed"]
@@ -31,7 +30,6 @@ Init = Literal["torch", "xavier"]
 CHOICES: dict[str, tuple[str, ...]] = {
     "optimizer": ("adam", "sgdm"),
     "queue_update": get_args(QueueUpdate),
-    "queue_start": get_args(QueueStart),
     "weights": get_args(Weights),
     "reference": get_args(Reference),
     "replay": get_args(Replay),
@@ -42,7 +40,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "forward": get_args(Passes),
     "init": get_args(Init),
 }
-_MAY_BE_ABSENT = ("reference", "scenario", "queue_start")
+_MAY_BE_ABSENT = ("reference", "scenario")
 AUTO = "auto"  #: the V that follows from the number of steps
 USUAL_V = 20.0  #: of the paper's methods, for Permuted-MNIST
 GAUGE = 0.2  #: share of the memory that measures, where forgetting is requested and nothing else is said
@@ -152,6 +150,7 @@ class RunConfig:
         for name, most in (("threads", _MOST_THREADS), ("gauge", _LARGEST_GAUGE)):
             if (getattr(self, name) or 0) > most:
                 raise ColdError(f"{name} must be at most {most:g}, got {getattr(self, name):g}")
+        queue_start_of(self.queue_start)
         check_request(self.forget, self.forget_acc)
         if (self.forget, self.forget_acc) != (None, None) and not self.gauge:
             object.__setattr__(self, "gauge", GAUGE)
@@ -182,6 +181,25 @@ class RunConfig:
         plain = RunConfig()
         identity = {k: v for k, v in self.as_dict().items() if k not in PLACE and v != getattr(plain, k)}
         return f"{_safe(self.dataset)}-{_safe(self.method)}-s{self.seed}-{config_key(identity)[:8]}"
+
+
+def queue_start_of(text: str | None) -> float | str | None:
+    """Where a new queue starts: "mean" of the others, or a number ("zero" is 0); None: as is usual for the constraint.
+
+    >>> queue_start_of("zero"), queue_start_of("0.4"), queue_start_of("mean")
+    (0.0, 0.4, 'mean')
+    """
+    if text is None or text == "mean":
+        return text
+    if text == "zero":
+        return 0.0
+    try:
+        found = float(text)
+    except (TypeError, ValueError):
+        found = math.nan
+    if not (found >= 0 and math.isfinite(found)):
+        raise ColdError(f"queue-start must be zero, mean or a number >= 0, got {shown(text)}")
+    return found
 
 
 def check_request(forget: float | None, forget_acc: float | None) -> None:

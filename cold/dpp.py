@@ -55,7 +55,7 @@ from coldtheory.ground.limits import demand_memory
 
 from .ahead import Ahead
 from .catalogue import LOGITS, constraint_of
-from .config import AUTO, GAUGE, Idle, Policy, QueueStart, QueueUpdate, Replay, Weights, check_setting, gauge_size
+from .config import AUTO, GAUGE, Idle, Policy, QueueUpdate, Replay, Weights, check_setting, gauge_size, queue_start_of
 from .constraints import LogitDistance
 from .forgetting import looks_of, request_of
 from .gauge import Gauge, RequestedWeight, Rows
@@ -118,8 +118,8 @@ class COLD:
                    a `Memory`
     memory_batch : samples of each past task per step (replay="per-task"), or of all together ("mixed")
     constraint   : what past tasks are held to: their label "loss", or the "logits" that the network gave at their end
-    queue_start  : where the queue of a task that has just ended starts: at "zero", or at the "mean" of the others;
-                   None: the mean with constraint="logits", else zero
+    queue_start  : where the queue of a task that has just ended starts: at "zero", at a number such as "0.4", or at the
+                   "mean" of the others; None: the mean with constraint="logits", else zero
     gauge        : share of the memory that is never trained on and measures forgetting
     forget       : how much may be forgotten, on average over past tasks, in nats of loss on the gauge; `forget_acc`: in
                    accuracy, as 0.02 for two per cent. One weight that follows the gauge takes the place of the queues;
@@ -127,8 +127,8 @@ class COLD:
     reference    : compare past tasks with the "previous" model, the "best" one, or the "stored" one at the task's end
     oracle       : how the best is found: "exact", "window:N" or "streaming"; given alone it means reference="best"
     controller   : how the weight of a past task follows from its constraint, as in "leaky:a=0.1"; None is the queue
-    queue_update : when the queues move: at every step by the drawn samples, or at the end of every epoch or task by all
-                   memory samples
+    queue_update : when the queues move: at every step by the drawn samples, at the end of every epoch or task by all
+                   memory samples, or never: then the weights of past tasks are constant
     heads        : the head of each task; `forward(model, x, runs)` gives one tensor of logits per piece of the batch.
                    Without them the model has one head and is called as `model(x)`.
     losses       : the loss of each sample from logits and labels; default: cross-entropy
@@ -155,7 +155,7 @@ class COLD:
         weights: Weights = "sum",
         queue_update: QueueUpdate = "step",
         constraint: str = "loss",
-        queue_start: QueueStart | None = None,
+        queue_start: str | None = None,
         gauge: float = 0.0,
         forget: float | None = None,
         forget_acc: float | None = None,
@@ -180,9 +180,7 @@ class COLD:
         history: int = 1,
         callbacks: Sequence[Callback] = (),
     ) -> None:
-        for setting, chosen in (
-            ("queue_update", queue_update), ("replay", replay), ("idle", idle), ("queue_start", queue_start),
-        ):  # fmt: skip
+        for setting, chosen in (("queue_update", queue_update), ("replay", replay), ("idle", idle)):
             check_setting(setting, chosen)
         held_to, wanted = constraint_of(constraint), request_of(forget, forget_acc)
         seed = whole("seed", seed, least=0)
@@ -211,7 +209,9 @@ class COLD:
         self.queues = VirtualQueues(
             room, delta=delta, weights=weights, controller=controller, device=device, dtype=dtype
         )
-        self._starts_at_mean = (queue_start or ("mean" if self.distance is not None else "zero")) == "mean"
+        usual: float | str = "mean" if self.distance is not None else 0.0
+        start = queue_start_of(queue_start)
+        self._start = usual if start is None else start  # of a new queue
         compared = _compared(reference, oracle, self.distance)
         self.compares = compared
         self.reference = reference_of(compared, oracle or "exact", self.memory)
@@ -551,7 +551,10 @@ class COLD:
             return
         if self._auto:
             self.V = _V_PER_ROOT_STEP * math.sqrt(max(self._last_steps, 1))
-        if self._starts_at_mean and self.task > 1:
+        if isinstance(self._start, float):
+            if self._start:
+                self.queues.Q[self.task - 1] = self._start
+        elif self.task > 1:
             self.queues.Q[self.task - 1] = self.queues.Q[: self.task - 1].mean()
 
     def _look_at_gauge(self) -> None:

@@ -102,9 +102,12 @@ def run(
     ] = None,
     forget_acc: Annotated[Text, typer.Option(help="The same in accuracy on the gauge, as in 2% or 0.02.")] = None,
     queue_start: Annotated[
-        Text, typer.Option(help="Where the queue of a task that has just ended starts: zero, or mean of the others.")
+        Text,
+        typer.Option(
+            help="Where the queue of a task that has just ended starts: zero, a number, or mean of the others."
+        ),
     ] = None,
-    queue_update: Annotated[Text, typer.Option(help="When queues move: step, epoch or task.")] = None,
+    queue_update: Annotated[Text, typer.Option(help="When queues move: step, epoch, task or never.")] = None,
     weights: Annotated[Text, typer.Option(help="Queue weights: sum (main text) or mean (appendix).")] = None,
     reference: Annotated[
         Text,

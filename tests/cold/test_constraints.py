@@ -139,6 +139,12 @@ def test_the_objective_by_hand_and_the_start_of_a_queue():
         dpp.end_task(model)
 
 
+def test_queues_that_never_move_are_constant_weights():
+    dpp = COLD(constraint="logits", V=2.0, queue_update="never", queue_start="0.8", memory=12, memory_batch=2)
+    weights = [dpp.past_weights.tolist() for dpp in loop(dpp)]
+    assert weights == [[], pytest.approx([0.4]), pytest.approx([0.4, 0.4])]
+
+
 def test_one_name_for_one_run():
     by_part = make_config({"method": "cold", "constraint": "logits"})
     assert by_part.run_id == make_config({"method": "cold-distill"}).run_id
