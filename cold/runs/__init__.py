@@ -6,6 +6,8 @@ packed    many runs in one `rows.jsonl` and one `arrays.npz`
 find      finished runs at any depth, by id
 identity  which runs are the same: settings and data
 merge     results of several machines in one folder
+replace   a run in the place of a stored one
+rules     runs that were made by an earlier rule of their method
 """
 
 from .find import FoundRuns, default_roots, evidence, find_run, find_runs, read_result
@@ -24,6 +26,8 @@ from .identity import (
 from .loose import Busy, make_result, only_writer, write_result
 from .merge import Merged, merge
 from .packed import Packed, pack, unpack
+from .replace import replace_run
+from .rules import RuleChange, earlier_rule
 from .schema import ARRAYS, FORMAT, MODEL, RESULT, ROWS, ROWS_FORMAT, VIEWS, Result
 
 __all__ = [
@@ -41,11 +45,13 @@ __all__ = [
     "OtherData",
     "Packed",
     "Result",
+    "RuleChange",
     "by_run_id",
     "check_same_run",
     "comparable",
     "default_roots",
     "difference",
+    "earlier_rule",
     "evidence",
     "find_run",
     "find_runs",
@@ -55,6 +61,7 @@ __all__ = [
     "only_writer",
     "pack",
     "read_result",
+    "replace_run",
     "same_data",
     "same_run",
     "stored_config",

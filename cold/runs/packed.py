@@ -94,7 +94,7 @@ def pack(folder: Path, *, keep_steps: bool = False) -> Packed:
 
 def _pack(place: Path, folders: Iterable[Path], *, keep_steps: bool) -> Packed:
     with only_writer(place):
-        there = dict(_all_rows(place)) if (place / ROWS).is_file() else {}
+        there = dict(all_rows(place)) if (place / ROWS).is_file() else {}
         loose = [read_loose(folder) for folder in folders]
         packed, same, dropped = [], [], dict[str, None]()
         for result in loose:
@@ -150,7 +150,7 @@ def unpack(folder: Path, out: Path | None = None) -> tuple[str, ...]:
     """Write the runs that are packed in a folder as folders of their own, below `out` or beside the rows; the packed
     files stay. A run that is there already is left alone."""
     written = []
-    for run_id, result in _all_rows(folder).items():
+    for run_id, result in all_rows(folder).items():
         target = (out or folder) / run_id
         if not (target / RESULT).exists():
             with only_writer(target):
@@ -159,7 +159,8 @@ def unpack(folder: Path, out: Path | None = None) -> tuple[str, ...]:
     return tuple(written)
 
 
-def _all_rows(folder: Path) -> Mapping[str, Result]:
+def all_rows(folder: Path) -> Mapping[str, Result]:
+    """The runs that are packed in a folder; one that cannot be read is a `ColdError`."""
     rows = read_rows(folder)
     for problem in rows.problems.values():
         raise ColdError(problem)
