@@ -60,11 +60,11 @@ class DataSet:
         words = []
         if self.is_part(train, test):
             words.append(
-                f"a part of {self.title}: {train:,} of {self.whole[0]:,} training and {test:,} of {self.whole[1]:,} "
-                "test images"
+                f"a part of {self.title} ({train:,} of {self.whole[0]:,} training and {test:,} of {self.whole[1]:,} "
+                "test images)"
             )
         if is_jpeg_copy(source):
-            words.append(f"JPEG copies of {self.title}'s images, near to the canonical ones but not the same")
+            words.append(f"JPEG copies of {self.title}'s images (lossy)")
         return "; ".join(words)
 
     def load(self, root: Path) -> Images:

