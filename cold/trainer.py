@@ -33,6 +33,7 @@ from .data import Benchmark, Part
 from .data.stream import stream_of, tasks_ended
 from .diagnostics import Watch
 from .distributed import Group, SharedForward
+from .kernels import kernels
 from .methods.base import Batch, Context, check_scenario, find_method
 from .models import build_model, model_bytes
 from .record import Position, Progress, Record
@@ -371,6 +372,10 @@ class Trainer:
             {"torch": torch.__version__},
             diagnostics,
             data=self.data,
+            more={
+                "kernels": kernels(self.device),
+                "data": {"source": self.benchmark.source, "about": self.benchmark.about},
+            },
         )
         if self.folder is not None and self.group.leads:
             write_atomically(self.folder / MODEL, model_bytes(self.method.network_for_evaluation()))

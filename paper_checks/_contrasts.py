@@ -58,9 +58,10 @@ class Contrast:
         return f"{self.words} {mean:+.3g} [{low:+.3g}, {high:+.3g}]"
 
 
-def settle(given: Iterable[Contrast]) -> Finding:
+def settle(given: Iterable[Contrast], stored: StoredRuns | None = None) -> Finding:
     """Holds if every contrast is above zero. False if one is below zero by an interval that allows for their number:
-    of many contrasts without any effect, one will look like one."""
+    of many contrasts without any effect, one will look like one. The evidence says if `stored` runs that were looked
+    up for the contrasts were made from a part or a copy of a data set."""
     contrasts = list(given)
     least = min(contrast.interval()[0] for contrast in contrasts)
     worst = min(contrast.interval(0.05 / len(contrasts))[1] for contrast in contrasts)
@@ -73,6 +74,8 @@ def settle(given: Iterable[Contrast]) -> Finding:
     if len(listed) < len(contrasts):
         evidence += f"; {len(contrasts) - len(listed)} more are larger"
     evidence += f" ({len(contrasts[0].values)} seeds)"
+    if stored is not None and stored.about_data:
+        evidence += f"; data: {stored.about_data}"
     return Finding(verdict, margin, evidence, {contrast.words: contrast.values.tolist() for contrast in contrasts})
 
 
@@ -114,7 +117,8 @@ def trend(
 def _check(contrasts: Contrasts, dataset: str) -> Callable[[Path], Finding]:
     @functools.wraps(contrasts)  # the claim belongs to the module that states it
     def check(folder: Path) -> Finding:
-        return settle(contrasts(StoredRuns(folder), dataset))
+        stored = StoredRuns(folder)
+        return settle(contrasts(stored, dataset), stored)
 
     return check
 

@@ -50,10 +50,18 @@ class StoredRuns:
 
     def __init__(self, folder: Path) -> None:
         self._runs = find_runs(folder)
+        self._about: dict[str, None] = {}
+
+    @property
+    def about_data(self) -> str:
+        """How the data of the runs that were looked up differ from the whole data set in its canonical form."""
+        return "; ".join(self._about)
 
     def get(self, run_id: str) -> Result | None:
         run = self._runs.get(run_id)
         note("run", run_id, ABSENT if run is None else _digest(run))
+        if run is not None and run.about_data:
+            self._about[run.about_data] = None
         return run
 
     def study(self, name: str, dataset: str, **settings: object) -> StudyRuns:

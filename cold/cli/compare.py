@@ -18,7 +18,7 @@ from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.ground.statistics import LEVEL, paired, spread
 
 from ..compare import Group, grouped, partings, printed_cell
-from ..runs import UNRECORDED, Result, find_runs
+from ..runs import UNRECORDED, Result, data_notes, find_runs
 
 _SHOWN = ("acc", "forgetting", "forgetting_after", "bwt", "fwt", "learning_acc", "anytime_acc", "class_il", "task_il")
 
@@ -60,7 +60,9 @@ def compare(
 
 
 def _print_data(console: Console, results: Sequence[Result]) -> None:
-    """Once: how many runs do not say on which data they were made."""
+    """Once: which runs were made from a part or a copy of their data set, and how many do not say from which data."""
+    for line in data_notes(results):
+        console.print(f"[dim]{escape(line)}[/]", soft_wrap=True)
     unknown = sum(result.data is None for result in results)
     if unknown:
         count = "all runs" if unknown == len(results) else f"{unknown} of {len(results)} runs"
@@ -138,6 +140,7 @@ def _as_json(group: Group) -> dict[str, Any]:
         "seeds": group.seeds,
         "runs": [result.run_id for result in group.results],
         "data": list(dict.fromkeys(result.data for result in group.results)),
+        "about_data": list(dict.fromkeys(result.about_data for result in group.results)),
         "metrics": {name: group.values(name) for name in _SHOWN},
         "paper": None if cell is None else {"acc": cell.acc, "forgetting": cell.forgetting},
     }

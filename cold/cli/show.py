@@ -83,6 +83,8 @@ def print_result(result: Result, *, matrix: bool = False) -> None:
     origin = result.provenance
     commit = str(origin.get("commit") or "no checkout")[:12] + (" + changes" if origin.get("changed") else "")
     place = "" if result.folder is None else f", in {result.folder}"
+    if result.about_data:
+        console.print(f"data: {escape(result.about_data)}", soft_wrap=True)
     console.print(f"[dim]{escape(f'data {result.data or UNRECORDED}; commit {commit}, {result.time}{place}')}[/]")
 
 

@@ -57,6 +57,10 @@ def table(
     out: Annotated[Path | None, typer.Option(help="Folder for new runs; default: as comparisons.toml says.")] = None,
     data_root: Annotated[Path | None, typer.Option(help="Folder of the data; default: COLD_DATA.")] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="With --run: also what failed before.")] = False,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="With --run: first make runs anew that followed an earlier rule; see the notes."),
+    ] = False,
     measured: Annotated[
         Path | None, typer.Option(help="complexity: what `cold methods --measure --json` printed.")
     ] = None,
@@ -71,6 +75,7 @@ def table(
     [bold]cold table pmnist-10k --kind published --format markdown[/]
     [bold]cold table split-cifar10 --run --jobs 2[/]
     [bold]cold table pmnist-10k --rows er,cold --seeds 0-8[/]  (a difference on more seeds)
+    [bold]cold table pmnist-10k --rows cba --run --again[/]  (replace runs of an earlier rule)
     """
     form = "json" if as_json else form
     with using(terms):
@@ -90,8 +95,10 @@ def table(
         wanted = terms_of(name, kind, out, rows=keys, seeds=numbers)
         roots = [*(runs or default_roots()), *([out] if out is not None else [])]
         failed: dict[str, str] = {}
+        if again and not run:
+            raise ColdError("--again goes with --run")
         if run:
-            made, failed = _fill(name, wanted, roots, Place(jobs, engine, data_root, retry_failed))
+            made, failed = _fill(name, wanted, roots, Place(jobs, engine, data_root, retry_failed, again))
         else:
             made = make(name, wanted, roots)
         if missing:
@@ -110,6 +117,7 @@ class Place:
     engine: str
     data_root: Path | None
     retry_failed: bool
+    again: bool
 
 
 def _fill(name: str, terms: tuple[Terms, ...], roots: list[Path], place: Place) -> tuple[FilledTable, dict[str, str]]:
@@ -124,7 +132,7 @@ def _fill(name: str, terms: tuple[Terms, ...], roots: list[Path], place: Place) 
     try:
         return fill_table(
             name, terms, folders, engine=engine, data_root=place.data_root, retry_failed=place.retry_failed,
-            on_event=tell,
+            again=place.again, on_event=tell,
         )  # fmt: skip
     except KeyboardInterrupt:
         print("stopped; finished runs stay, the same command goes on with the rest", file=sys.stderr)

@@ -18,7 +18,7 @@ import numpy as np
 from coldtheory.figures.table import Table
 
 from ..catalogue import same
-from ..runs import Result, comparable
+from ..runs import Result, comparable, of_one_data
 from .paper_figures import Panel, TrainingFigure
 
 #: Fields that change nothing about a result, or nothing but its seed.
@@ -55,7 +55,7 @@ def curves_of(panel: Panel, runs: Sequence[Result], profile: str | None = None) 
     ]
     moving = {panel.field, *_FOLLOW.get(panel.field, ())}
     terms = [name for name in _TERMS if name not in moving]
-    alike = _largest(wanted, lambda run: _frozen({name: run.config.get(name) for name in terms}), panel)
+    alike = _largest(of_one_data(wanted), lambda run: _frozen({name: run.config.get(name) for name in terms}), panel)
     curves = []
     for method in panel.methods:
         own = [run for run in alike if same(str(run.config["method"]), method)]

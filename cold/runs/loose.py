@@ -131,9 +131,10 @@ def make_result(
     packages: Mapping[str, str],
     diagnostics: dict[str, Any],
     data: str | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> Result:
     """Measures from the arrays. `packages` are versions beyond those that every file carries; `data` is the data's
-    fingerprint."""
+    fingerprint; `more` are further entries of the provenance."""
     accuracy = arrays["accuracy"]
     measures = asdict(metrics(accuracy, arrays["start"]))
     views = {
@@ -154,7 +155,7 @@ def make_result(
         per_task=after_each_task(accuracy),
         diagnostics=diagnostics,
         timing=timing,
-        provenance={**origin, "packages": {**origin["packages"], **packages}},
+        provenance={**origin, "packages": {**origin["packages"], **packages}, **(more or {})},
         data=data,
         synthetic=config.get("dataset") == "synthetic",
         arrays=arrays,

@@ -20,7 +20,8 @@ any depth below the folder that a command is given.
 
 A line has the entries of the record and two more: `arrays`, the names of the run's arrays, and `dropped`, the names
 of those that were left out when the run was packed. The path `<folder>/<run id>` names the run in both forms, and
-kept weights stay there as `model.safetensors`.
+kept weights stay there as `model.safetensors`. A file `unrecorded.toml` may stand beside the rows: for each dataset,
+the fingerprint (`data`) and the words (`about`) for rows that were made before these were recorded.
 
 **The record**; entries that this version does not know are passed over::
 
@@ -42,7 +43,10 @@ kept weights stay there as `model.safetensors`.
     diagnostics  with --diagnostics: what the theory speaks about, see `cold.diagnostics`; else empty. Names that
                  older versions wrote are read as the present ones (`coldtheory.vocabulary`)
     timing       seconds of training and evaluation, CPU seconds, steps, steps per second, peak memory; never compared
-    provenance   commit, versions, time, as `coldtheory.ground.provenance.provenance` gives them; never compared
+    provenance   commit, versions, time, as `coldtheory.ground.provenance.provenance` gives them; never compared. Also
+                 `kernels`, what decides how sums are rounded (`cold.kernels`), and `data`, the name of the data's
+                 file and in words how they differ from the whole data set in its canonical form ("" if they do not);
+                 rows of earlier versions have neither
     synthetic    true if the images were made on the fly; else false or absent
     made_up      true if no training took place (rows for a test; pictures of them carry a watermark); else absent
 
@@ -91,6 +95,7 @@ from ..config import RunConfig
 
 FORMAT, ROWS_FORMAT = "cold-run/1", "cold-rows/1"
 RESULT, ARRAYS, MODEL, ROWS = "result.json", "arrays.npz", "model.safetensors", "rows.jsonl"
+UNRECORDED_DATA = "unrecorded.toml"
 _NAME = re.compile(r"(?!\.)[\w.+=,-]{1,200}")
 #: Of a class-incremental run: the answers that are allowed beside "all classes".
 VIEWS = ("seen", "task")
@@ -152,6 +157,12 @@ class Result(Record, frozen=True, kw_only=True, eq=False):
     def time(self) -> str:
         """When the run ended, in UTC; empty if that is not recorded."""
         return str(self.provenance.get("time", ""))
+
+    @property
+    def about_data(self) -> str:
+        """How the data differ from the whole data set in its canonical form; empty if they do not, or nobody knows."""
+        told = self.provenance.get("data")
+        return str(told.get("about", "")) if isinstance(told, dict) else ""
 
     @property
     def seconds(self) -> float | None:

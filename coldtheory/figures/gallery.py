@@ -151,7 +151,13 @@ def write_figure(figure: Figure, results: Path, gallery: Path, formats: Sequence
 
 
 def _with_caption(figure: Figure, origin: Mapping[str, Any]) -> dict[str, Any]:
-    return {"format": FORMAT, "figure": figure.id, **asdict(caption_of(figure)), **origin}
+    """The caption, whose sentence also says what is to be known of the data, where their configuration has `about`."""
+    caption = asdict(caption_of(figure))
+    configs = (entry["config"] for entry in origin["data"].values())
+    about = [f"Data: {config['about']}." for config in configs if config.get("about")]
+    return {
+        "format": FORMAT, "figure": figure.id, **caption, "sentence": " ".join([caption["sentence"], *about]), **origin,
+    }  # fmt: skip
 
 
 def _origin(stored: Mapping[str, Stored], csv: str) -> dict[str, Any]:
