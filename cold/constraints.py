@@ -5,15 +5,17 @@ with that of a reference model. The samples are trained on, so that a network wh
 had forgotten nothing.
 
 **Distance of the logits** (`--constraint logits`): when task k ends, each memory sample (x, y) of it keeps the logits z
-that the network gives it. With C the number of classes known then,
+that the network gives it. With C the number of classes seen until then,
 
-    s_k = mean over samples and classes of (z - mean of z over the classes)^2
+    s_k = mean over samples and classes seen of (z - mean of z over these classes)^2
     z*  = z + sqrt(s_k) (onehot(y) - softmax(z))          shifted towards the label; "logits:shift=0" takes z* = z
     D_k = mean over drawn samples of |h - z*|^2 / (C s_k)
 
 and D_k takes the place of hatPhi_k. It is 0 where the network answers z*, and its unit is the spread of the task's own
 logits, so that tasks, widths and data sets share one scale. Nothing has to be measured when a task begins: the
-reference of D_k is 0. Classes that had not been seen when a sample was stored are left out of its distance.
+reference of D_k is 0. The distance counts all outputs of the sample's head, also those of classes that came later: were
+they left out, a class-incremental network would answer with the newest classes to old samples and pay nothing for it.
+They have no part in the unit C s_k, for what a network says of classes it has never seen tells little.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class LogitDistance:
         self._memory, self._shift = memory, shift
         self._seen: dict[int, Tensor] = {}  # head -> the labels that its tasks have had so far
         self._present: list[Tensor] = []  # labels of the present task, batch by batch: nothing to compute at a step
-        self._all_known = True  # whether every stored sample knows every output of the widest head
+        self._one_width = True  # whether all heads so far are of one width
 
     def see(self, y: Tensor) -> None:
         """Labels of a batch of the present task."""
@@ -54,48 +56,45 @@ class LogitDistance:
     def store(self, slots: Tensor, head: int, logits: Tensor) -> None:
         """The answers to samples that were just stored, all of one finished task; `slots` is on the device."""
         logits = logits.float()
-        known = torch.zeros(logits.shape[1], dtype=torch.bool, device=logits.device)
-        known[self._seen[head]] = True
-        z = logits[:, known]
+        seen = self._seen[head]
+        z = logits[:, seen]
         spread = (z - z.mean(1, keepdim=True)).square().mean().clamp_min(_SMALLEST_SPREAD)
         if self._shift:
-            label = functional.one_hot(self._memory.y[slots], logits.shape[1]).to(z.dtype)[:, known]
-            z = z + spread.sqrt() * (label - z.softmax(1))
-        target, mask, unit = self._columns(logits.shape[1])
-        target[slots], mask[slots] = 0.0, 0.0
-        target[slots[:, None], known.nonzero()[:, 0]] = z
-        mask[slots[:, None], known.nonzero()[:, 0]] = 1.0
-        unit[slots] = 1.0 / (known.sum() * spread)
-        self._all_known = self._all_known and bool(known.all()) and logits.shape[1] == target.shape[1]
+            label = functional.one_hot(self._memory.y[slots], logits.shape[1])
+            logits = logits + spread.sqrt() * (label - logits.softmax(1))
+        target, outputs, unit = self._columns(logits.shape[1])
+        target[slots, : logits.shape[1]] = logits
+        outputs[slots] = logits.shape[1]
+        unit[slots] = 1.0 / (len(seen) * spread)
+        self._one_width = self._one_width and logits.shape[1] == target.shape[1]
 
     def values(self, h: Tensor, draw: Draw) -> Tensor:
         """The distance of each drawn sample from its logits `h`, (n, C) -> (n,); D_k is the mean over task k's."""
-        target, mask, unit = self._columns(0)
+        target, outputs, unit = self._columns(0)
         h = h if h.dtype == torch.float64 else h.float()
         width = min(h.shape[1], target.shape[1])  # the present task's head may be wider than all past ones
         away = h[:, :width] - target[draw.slots, :width].to(h.dtype)
-        if not self._all_known:  # also takes the place of what a narrow head lacks
-            away = torch.where(mask[draw.slots, :width] > 0, away, 0.0)
+        if not self._one_width:  # in the place of what a narrow head lacks
+            away = torch.where(torch.arange(width, device=h.device) < outputs[draw.slots][:, None], away, 0.0)
         return away.square().sum(1) * unit[draw.slots].to(h.dtype)
 
-    def _columns(self, outputs: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Targets and masks, (M, widest head so far), and 1/(C s_k), (M,)."""
-        extra, memory = self._memory.extra, self._memory
-        for name in ("target", "known"):
-            column = memory.column(name, outputs)
-            missing = outputs - column.shape[1]
-            if missing > 0:
-                extra[name] = functional.pad(column, (0, missing))
-                self._all_known = False
-        return extra["target"], extra["known"], memory.column("unit")
+    def _columns(self, width: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Targets, (M, widest head so far), the outputs of each sample's head, (M,), and 1/(C s_k), (M,)."""
+        memory = self._memory
+        target = memory.column("target", width)
+        missing = width - target.shape[1]
+        if missing > 0:
+            target = memory.extra["target"] = functional.pad(target, (0, missing))
+            self._one_width = False
+        return target, memory.column("outputs"), memory.column("unit")
 
     def state(self) -> dict[str, Any]:
         present = torch.unique(torch.cat(self._present)) if self._present else None
         seen = {str(head): labels.clone() for head, labels in self._seen.items()}
-        return {"seen": seen, "present": present, "all_known": self._all_known}
+        return {"seen": seen, "present": present, "one_width": self._one_width}
 
     def load(self, state: dict[str, Any]) -> None:
         device = self._memory.device
         self._seen = {int(head): seen.to(device) for head, seen in state["seen"].items()}
         self._present = [] if state["present"] is None else [state["present"].to(device)]
-        self._all_known = bool(state["all_known"])
+        self._one_width = bool(state["one_width"])

@@ -33,7 +33,7 @@ Number = Any  # an array or a tensor
 LOOKS = 20  #: at the gauge during one task
 LOOK_COST = 0.05  #: share of a step's arithmetic that looks may take
 RATE = 4.0  #: r above: how far, in log units, a task of the largest error moves the weight
-FLOOR, CEILING, START = 1e-3, 0.5, 0.3
+FLOOR, CEILING, START = 1e-3, 0.6, 0.3
 RATIOS = (0.5, 2.0)  #: between which a task may move the factor of the looks
 _SMALLEST = {"loss": 0.01, "accuracy": 0.002}  # in whose units the error is taken where less is asked for
 

@@ -471,7 +471,7 @@ COLD_ORACLE = dataclasses.replace(
 COLD_DISTILL = dataclasses.replace(
     COLD, name="cold-distill", title="COLD-distill",
     paper="beyond the paper: Case 3, a constraint on the network's answers, V from the number of steps",
-    cost="(b + m)*C + m*n_c", storage="M*(p + 2*n_c) + t", reference="stored", constraint="logits",
+    cost="(b + m)*C + m*n_c", storage="M*(p + n_c) + t", reference="stored", constraint="logits",
 )  # fmt: skip
 
 #: By name, in the order in which the paper's tables print them.

@@ -59,8 +59,8 @@ def test_unchanged_answers_are_at_distance_zero():
     assert distance.values(z, drawn(slots.tolist(), [0] * 4)).abs().max() == 0
 
 
-def test_classes_that_came_later_do_not_count():
-    """One head of four classes: samples of the first task know two of them."""
+def test_classes_that_came_later_count_but_do_not_set_the_unit():
+    """One head of four classes, of which the first task has two."""
     memory, slots = memory_of([0, 1], 0)
     distance = LogitDistance(memory, shift=False)
     distance.see(torch.tensor([0, 1]))
@@ -68,12 +68,26 @@ def test_classes_that_came_later_do_not_count():
     z = torch.tensor([[1.0, 0.0, 5.0, 5.0], [0.0, 1.0, -5.0, 7.0]])
     distance.store(slots, 0, z)
     moved = z.clone()
-    moved[:, 2:] += 100.0
-    assert distance.values(moved, drawn(slots.tolist(), [0, 0])).abs().max() == 0
     moved[0, 1] += 1.0
-    assert distance.values(moved, drawn(slots.tolist(), [0, 0]))[0] == pytest.approx(1 / (2 * 0.25))
-    assert distance.values(moved.requires_grad_(), drawn(slots.tolist(), [0, 0])).sum().backward() is None
-    assert (moved.grad[:, 2:] == 0).all()
+    moved[1, 3] -= 3.0
+    found = distance.values(moved, drawn(slots.tolist(), [0, 0]))
+    assert found.tolist() == pytest.approx([1 / (2 * 0.25), 9 / (2 * 0.25)])
+
+
+def test_what_a_narrow_head_lacks_has_no_distance_and_no_gradient():
+    memory, slots = memory_of([0, 1], 0)
+    distance = LogitDistance(memory, shift=False)
+    for head, width in ((0, 2), (1, 4)):
+        distance.see(torch.arange(width))
+        distance.end_task(head)
+        distance.store(slots, head, torch.eye(2, width))
+    distance.store(slots[:1], 0, torch.eye(2)[:1])
+    h = torch.tensor([[1.0, 0.0, -torch.inf, -torch.inf], [0.0, 1.0, 0.0, 2.0]], requires_grad=True)
+    found = distance.values(h, drawn(slots.tolist(), [0, 0]))
+    found.sum().backward()
+    assert found[0] == 0
+    assert found[1] > 0
+    assert (h.grad[0] == 0).all()
 
 
 def test_heads_of_several_widths_train():
