@@ -45,8 +45,10 @@ def notes(comparisons: Sequence[Comparison], stored: RunsOnHand) -> Iterator[str
             assert gap is not None
             which = "best" if comparison.complete else "best of the rows that are complete"
             yield f"{where}{which}: {first.row.label}; to the runner-up, {second.row.label}: {difference(gap)}"
-        for left, right, found in comparison.contrasts:
-            yield f"{where}{left.row.label} − {right.row.label}: {difference(found)}"
+        adjusted = comparison.adjusted if comparison.terms.holm else None
+        for i, (left, right, found) in enumerate(comparison.contrasts):
+            corrected = "" if adjusted is None else f", p = {adjusted[i]:.2g} by Holm's correction"
+            yield f"{where}{left.row.label} − {right.row.label}: {difference(found)}{corrected}"
     yield from _about_rows(comparisons)
     if any(one.row.tuning for comparison in comparisons for one in comparison.rows):
         yield (

@@ -169,6 +169,7 @@ def _comparison(one: Comparison) -> dict[str, Any]:
         "contrasts": [
             {"left": left.row.key, "right": right.row.key, **asdict(found)} for left, right, found in one.contrasts
         ],
+        "p_by_holm": one.adjusted if one.terms.holm else None,
     }
 
 
