@@ -385,6 +385,11 @@ class COLD:
         """The weights of the past tasks in the objective, (past,)."""
         return self.queues.beta(self.task) * self._scale[1]
 
+    @property
+    def starts_at_zero(self) -> bool:
+        """Whether the queue of a task that has just ended is empty, as in the paper."""
+        return self._start == 0.0 and self.requested is None
+
     def measured(self) -> dict[str, Tensor]:
         """What the gauge has measured so far, as tables by name, tasks by tasks; empty without a gauge.
 

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from coldtheory.controllers import controller_of
 
+from ..catalogue import LOSS, METHODS
+from ..config import queue_start_of
 from ..layer_modes import evaluating, is_noisy, shares_statistics
 from ..memory import Memory
 from ..methods.base import Context, Method
@@ -93,6 +95,8 @@ class Watch:
             gradient_descent=config.optimizer == "sgdm" and config.momentum == 0 and config.weight_decay == 0,
             full_batch=exact and whole_batch and whole_memory,
             memory_stays=config.memory_policy == "uniform",
+            on_label_loss=config.method not in METHODS or METHODS[config.method].constraint == LOSS,
+            starts_at_zero=queue_start_of(config.queue_start) in (None, 0.0),
         )
 
     def _V(self) -> float:
