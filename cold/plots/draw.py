@@ -221,8 +221,7 @@ def _legend(figure: Figure, table: Table) -> None:
         here = runs.where(kind=kind, field=field)
         if kind == "tasks" and field != "method":
             values = sorted(here.values("value"))
-            words = {1.0: "1 epoch (online)"} if field == "epochs" else {}
-            names = [words.get(value, f"{_short(field)} = {value:g}") for value in values]
+            names = [_named(field, value) for value in values]
             handles += [Line2D([], [], label=name, **_shade(i, len(values))) for i, name in enumerate(names)]
         else:
             handles += [Line2D([], [], label=_label(here, name), **look(name)) for name in here.values("method")]
@@ -278,10 +277,12 @@ def _title(table: Table) -> str:
     return f"{words}, {method_title(methods[0])}" if len(methods) == 1 else words
 
 
-def _short(field: str) -> str:
-    return {"tasks": "T", "delta": r"$\delta$", "memory": "M", "batch_size": "batch", "epochs": "epochs"}.get(
-        field, field
-    )
+def _named(field: str, value: float) -> str:
+    """A value of a field as the key prints it."""
+    if field == "epochs":
+        return "1 epoch (online)" if value == 1 else f"{value:g} epochs"
+    symbol = {"tasks": "T", "delta": r"$\delta$", "memory": "M", "batch_size": "batch"}.get(field, field)
+    return f"{symbol} = {value:g}"
 
 
 def _origin(table: Table) -> str:

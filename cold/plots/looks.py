@@ -61,5 +61,5 @@ _OTHER = _Look("#4a2a6a", "x", _MIXED)  # a method of the user's own
 
 def look(method: str) -> dict[str, Any]:
     """The line of a method, the same in every figure, as arguments of `Axes.plot`."""
-    name = canonical(method)
+    name = method if method in LOOKS else canonical(method)
     return LOOKS.get(name, _OTHER).style(thick=name in OURS)

@@ -94,22 +94,22 @@ _FIGURES: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]]
     ),
     (
         "gradient", "", "Gradient against V, with bound and prediction",
-        "Top: the gradient before and after a task with fitted slopes, the turning point V* (the mean over seeds and its "
-        "standard error) and the closed form. Bottom: the gradient before a task below Theorem 3 and the terms of its "
-        "right side. On CONFLICT the queue changes the gradient itself.",
+        "Top: the gradient before and after a task with fitted slopes, the turning point V* (the mean over seeds and "
+        "its standard error) and the closed form. Bottom: the gradient before a task below Theorem 3 and the terms of "
+        "its right side. On CONFLICT the queue changes the gradient itself.",
         ("sweep_V", "sweep_V_off", "prediction", "bound_terms"), "gradient:draw_gradient", (),
     ),
     (
         "turning", "", "Where the gradient turns",
-        "The V with the smallest gradient before a task falls with the length of the stream, as the closed form without "
-        "queues predicts: it balances the distance from the start against the noise that the model follows. Numbers are "
-        "means over seeds with their standard errors.",
+        "The V with the smallest gradient before a task falls with the length of the stream, as the closed form "
+        "without queues predicts: it balances the distance from the start against the noise that the model follows. "
+        "Numbers are means over seeds with their standard errors.",
         ("turning_points", "sweep_T"), "gradient:draw_turning", ("turning-point",),
     ),
     (
         "queues", "", "Queues against V, and each of them",
-        "The average queue grows with V and bends: no queue of COLD exceeds ℓr²/2. COLD-ORACLE's queues are far larger. "
-        "The heatmaps show every queue on CONFLICT for both references.",
+        "The average queue grows with V and bends: no queue of COLD exceeds ℓr²/2. COLD-ORACLE's queues are far "
+        "larger. The heatmaps show every queue on CONFLICT for both references.",
         ("sweep_V", "sweep_queues", "queue_caps", "queue_maps"), "queues:draw_queues", ("queue",),
     ),
     (
@@ -120,8 +120,8 @@ _FIGURES: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]]
     ),
     (
         "trajectory", "", "Gradient against t",
-        "A large V reaches its floor after few tasks, a small V after many. The floor before a task is higher for large "
-        "V, and on CONFLICT every switch between the two kinds of task shows.",
+        "A large V reaches its floor after few tasks, a small V after many. The floor before a task is higher for "
+        "large V, and on CONFLICT every switch between the two kinds of task shows.",
         ("trajectory",), "trajectory:draw_trajectory", (),
     ),
     (
@@ -132,49 +132,52 @@ _FIGURES: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]]
     ),
     (
         "bounds", "", "Tightness of the bounds",
-        "Bound over measured value against V. The sharpened Theorem 3' is within a small factor where Theorem 3 is loose "
-        "by one to three orders of magnitude; Corollary 1 and Theorem 4 divide by δ and are loose by many orders.",
+        "Bound over measured value against V. The sharpened Theorem 3' is within a small factor where Theorem 3 is "
+        "loose by one to three orders of magnitude; Corollary 1 and Theorem 4 divide by δ and are loose by many "
+        "orders.",
         ("bound_terms",), "bounds:draw_bounds", ("tightness",),
     ),
     (
         "bound_terms", "", "What the bounds are made of",
-        "Each term's share of the right side. The variation of the tasks dominates Theorem 3 on LOW and HIGH, the queues "
-        "dominate it on CONFLICT; the sharpened form replaces the queues by the far smaller residual and conflict.",
+        "Each term's share of the right side. The variation of the tasks dominates Theorem 3 on LOW and HIGH, the "
+        "queues dominate it on CONFLICT; the sharpened form replaces the queues by the far smaller residual and "
+        "conflict.",
         ("bound_terms",), "bounds:draw_bound_terms", ("terms",),
     ),
     (
         "variation", "", "Variation, conflict and residual of the tasks",
-        "D_Φ, ρ̄ and Δ̄ grow with the noise and with the drift of HIGH. D_Φ over the ball is several times its value at "
-        "the models.",
+        "D_Φ, ρ̄ and Δ̄ grow with the noise and with the drift of HIGH. D_Φ over the ball is several times its value "
+        "at the models.",
         ("variation",), "variation:draw_variation", (),
     ),
     (
         "forgetting", "", "Real forgetting, measured and proved",
-        "The mean over all past tasks of the loss minus its value at the end of the task itself. With the previous model "
-        "as reference it stays above δ, with empty queues where optima creep, and its bound grows with T. With the best "
-        "model or a stored one it is proved to come down to δ: the excess of the bound falls as √(V/T).",
+        "The mean over all past tasks of the loss minus its value at the end of the task itself. With the previous "
+        "model as reference it stays above δ, with empty queues where optima creep, and its bound grows with T. With "
+        "the best model or a stored one it is proved to come down to δ: the excess of the bound falls as √(V/T).",
         ("forgetting",), "forgetting:draw_forgetting", (),
     ),
     (
         "memory_size", "", "How many samples the memory needs",
-        "The error of a memory of M of 128 samples falls like 1/√M and vanishes with the last sample. The mean over many "
-        "tasks is proved to be close to its expectation; the largest grows with the logarithm of T. The memory adds "
-        "twice its error to the bound on real forgetting in Case 3; Case 1 forgets everything, however much it stores.",
+        "The error of a memory of M of 128 samples falls like 1/√M and vanishes with the last sample. The mean over "
+        "many tasks is proved to be close to its expectation; the largest grows with the logarithm of T. The memory "
+        "adds twice its error to the bound on real forgetting in Case 3; Case 1 forgets everything, however much it "
+        "stores.",
         ("memory_sizes", "memory_lengths"), "memory:draw_memory_size", ("memory",),
     ),
     (
         "controllers", "", "Other controllers than the queue",
-        "In Case 3 the queue and Yu and Neely's controller bring mean forgetting down to δ, and a leak leaves a bias; in "
-        "Case 1 none of them reaches δ. Under mean weights all of them forget one task among many for ever; under sum "
-        "weights its forgetting comes down to δ, except with the leak. The root mean square of the queues, which is what "
-        "is bounded, grows like √T; their mean does not grow.",
+        "In Case 3 the queue and Yu and Neely's controller bring mean forgetting down to δ, and a leak leaves a bias; "
+        "in Case 1 none of them reaches δ. Under mean weights all of them forget one task among many for ever; under "
+        "sum weights its forgetting comes down to δ, except with the leak. The root mean square of the queues, which "
+        "is what is bounded, grows like √T; their mean does not grow.",
         ("controllers",), "controllers:draw_controllers", ("controller",),
     ),
     (
         "moving", "", "Adaptive steps, moving V and noise",
-        "Three theorems that the paper lacks, against the number of tasks. Steps η_t = c/α_t and V_t = V t^{1/3} keep the "
-        "gradient, the gap and the queue below their bounds in Case 1 and in Case 3. With noisy gradients the bound "
-        "needs its variance term: without it the measured gradient crosses the bound.",
+        "Three theorems that the paper lacks, against the number of tasks. Steps η_t = c/α_t and V_t = V t^{1/3} keep "
+        "the gradient, the gap and the queue below their bounds in Case 1 and in Case 3. With noisy gradients the "
+        "bound needs its variance term: without it the measured gradient crosses the bound.",
         ("steps_over_T",), "steps:draw_moving", ("steps",),
     ),
 )  # fmt: skip
@@ -239,7 +242,7 @@ def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
         ),
         _table("prediction", "gradient:prediction", regimes=list(DRIFTING), V=list(_fine(s.V)), seeds=s.seeds, T=[s.T]),
         _table(
-            "turning_points", "gradient:prediction", regimes=list(DRIFTING), V=list(_fine(s.V_wide)), seeds=s.seeds,
+            "turning_points", "gradient:prediction", regimes=list(DRIFTING), V=list(_fine(s.V_wide, 2)), seeds=s.seeds,
             T=list(s.lengths),
         ),
         _table("bound_terms", "bounds:bound_terms", regimes=list(ALL), V=list(s.V), **span),
@@ -266,8 +269,8 @@ def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
     return {table.name: table for table in tables}
 
 
-def _fine(V: Sequence[float]) -> tuple[float, ...]:
-    return log_grid(V[0], V[-1], 4 * len(V) - 3)
+def _fine(V: Sequence[float], times: int = 4) -> tuple[float, ...]:
+    return log_grid(V[0], V[-1], times * (len(V) - 1) + 1)
 
 
 def _table(name: str, compute: str, **config: Any) -> TableData:

@@ -221,7 +221,7 @@ def draw_turning(tables: Mapping[str, Table]) -> Figure:
         for T, found in _turning_points(closed.where(regime=regime)).items():
             right.plot(T, found.mean, marker="_", markersize=9, linestyle="none", **color)
         for T, found in _turning_points(sweep.where(regime=regime)).items():
-            right.errorbar(T, found.mean, found.se, marker="o", **color)
+            right.plot(T, found.mean, marker="o", linestyle="none", **color)
             right.annotate(turning_words(found), (T, found.mean), xytext=(5, 4), textcoords="offset points", fontsize=6)
     s.loglog(right, "number of tasks T", r"turning point $V^*$")
     s.few_ticks(right, "x", lengths)
