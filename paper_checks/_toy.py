@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 
 from coldtheory import Run, Tasks, make_tasks, simulate
+from coldtheory.figures.catalogue import Scale
 from coldtheory.ground.statistics import Slope, Spread, minimum_of, slope_of
 from coldtheory.paper import TOY
 from coldtheory.prediction import predicted_grad_sq_before
@@ -18,6 +19,7 @@ ETA, DELTA, STEPS, T = TOY.eta, TOY.delta, TOY.steps, TOY.T
 SEEDS = range(20)
 V = np.geomspace(5.0, 2400.0, 60)  # up to eta V = 0.96
 FIT = (50.0, 200.0)  # the range in which the printed figures are read
+SWEEP = Scale()
 
 
 @cache
@@ -38,13 +40,21 @@ def slope(regime: str, name: str, between: tuple[float, float] = FIT, steps: int
     return found
 
 
-def turning_point(regime: str, name: str = "avg_grad_sq_before") -> Spread | None:
-    """Where the curve over V is smallest."""
-    return minimum_of(V, getattr(runs(regime), name))
+@cache
+def turning_point(regime: str, tasks_seen: int = T) -> Spread:
+    """Where the average gradient before a task is smallest: each seed's own V, then the mean and its error.
+
+    The values of V are those of `coldtheory sweep-V` and of `coldtheory plot turning`, which print the same numbers.
+    """
+    V = SWEEP.V if tasks_seen == T else SWEEP.V_lengths[4:18]
+    run = simulate(make_tasks(regime, SEEDS, T=tasks_seen), V=V, eta=ETA, delta=DELTA)
+    found = minimum_of(np.array(V), run.avg_grad_sq_before)
+    assert found is not None
+    return found
 
 
 def predicted_turning_point(regime: str, tasks_seen: int, *, start_at_base: bool = False) -> float:
-    """The minimum over V of the closed-form before-gradient, averaged over tasks and the 20 seeds."""
+    """The same of the closed-form gradient, which knows no queue."""
     grid = np.geomspace(20.0, 2000.0, 60)
     curves: list[Array] = []
     for seed in SEEDS:
@@ -55,6 +65,6 @@ def predicted_turning_point(regime: str, tasks_seen: int, *, start_at_base: bool
             grid, w_base=base, drift_vector=drift, w0=start, c2=c2, T=tasks_seen, eta=ETA, steps=STEPS
         )
         curves.append(each_task.mean(axis=1))
-    found = minimum_of(grid, np.mean(curves, axis=0)[None])
+    found = minimum_of(grid, np.stack(curves))
     assert found is not None
     return found.mean

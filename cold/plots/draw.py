@@ -18,11 +18,11 @@ from coldtheory.figures import style as s
 from coldtheory.figures.table import Table
 
 from ..catalogue import IID, benchmark_title, method_title
-from .paper_figures import BASELINES
+from .looks import look
 
 _FIELDS = {
     "V": "V",
-    "memory": "memory M (samples in all)",
+    "memory": "memory M (samples in total)",
     "delta": r"tolerance $\delta$",
     "tasks": "number of tasks T",
     "epochs": "epochs per task",
@@ -38,11 +38,7 @@ _METRICS = {
 }
 _GAPS = {"acc": "ACC gap (points)", "forgetting": "F gap"}
 
-_MARKERS = "osD^v<>Pph8X"
-_OWN: dict[str, dict[str, Any]] = {
-    "cold": {"color": s.PALETTE[0], "marker": "o", "linestyle": "-"},
-    "cold-oracle": {"color": s.PALETTE[3], "marker": "s", "linestyle": (0, (4, 1.5))},
-}
+_MARKERS = "osD^v"
 _SHADES = ("#9ecae1", "#4292c6", "#08519c", "#08306b", "black")  # light to dark: small to large values
 _HEAT = ("queues", "accuracy")
 
@@ -104,40 +100,46 @@ def _curves(table: Table) -> Figure:
 def _panel(ax: Axes, table: Table) -> None:
     kind, field = table["kind"][0], table["field"][0]
     runs, paper = table.where(source="run"), table.where(source="paper")
+    ends: list[tuple[float, float, str, str]] = []
     if kind == "sweep":
         for method in runs.values("method"):
             x, y = runs.where(method=method).grid("value", "y")
-            s.band(ax, x, y, **_look(method), markersize=3.0, gaps=False)
+            s.band(ax, x, y, **look(method), gaps=False)
         for method in paper.values("method"):
             own = paper.where(method=method)
-            ax.plot(own["value"], own["y"], **_star(_look(method)["color"]))
+            ax.plot(own["value"], own["y"], **_star(look(method)["color"]))
         _scale(ax, field, runs["value"])
         ax.set_xlabel(_FIELDS[field])
     elif kind == "gap":
         for method in runs.values("method"):
             t, gap = _gap(runs.where(method=method))
-            s.band(ax, t, gap, **_look(method), markersize=2.5, gaps=False)
+            s.band(ax, t, gap, **look(method), gaps=False)
         ax.axhline(0.0, color="0.6", linewidth=0.7, zorder=0)
         low, high = min(runs.values("value")), max(runs.values("value"))
-        ax.set_xlabel(f"after task t ({high:g} minus {low:g} epochs)")
+        ax.set_xlabel(f"after task t ({high:g} epochs minus {low:g})")
     else:
-        for style, line, star in _lines(runs, paper, field):
+        for name, style, line, star in _lines(runs, paper, field):
             t, y = line.grid("t", "y")
-            s.band(ax, t, y, **style, markersize=2.5, gaps=False)
+            means = s.band(ax, t, y, **style, gaps=False)
             ax.plot(star["t"], star["y"], **_star(style["color"]))
+            ends.append((float(t[-1]), float(means[-1]), name, style["color"]))
         ax.set_xlabel("after task t")
     if kind != "sweep":
         ax.xaxis.set_major_locator(mpl.ticker.MaxNLocator(6, integer=True))
     ax.margins(y=0.12)
-
-
-def _lines(runs: Table, paper: Table, field: str) -> list[tuple[dict[str, Any], Table, Table]]:
-    """(style, measured, printed) of every line over tasks: one per method, or one per value of the field."""
     if field == "method":
-        return [(_look(m), runs.where(method=m), paper.where(method=m)) for m in runs.values("method")]
+        s.name_ends(ax, ends)
+
+
+def _lines(runs: Table, paper: Table, field: str) -> list[tuple[str, dict[str, Any], Table, Table]]:
+    """(name, style, measured, printed) of every line over tasks: one per method, or one per value of the field."""
+    if field == "method":
+        names = runs.values("method")
+        return [(method_title(m), look(m), runs.where(method=m), paper.where(method=m)) for m in names]
     values = sorted(runs.values("value"))
     return [
-        (_shade(at, len(values)), runs.where(value=value), paper.where(value=value)) for at, value in enumerate(values)
+        (f"{value:g}", _shade(at, len(values)), runs.where(value=value), paper.where(value=value))
+        for at, value in enumerate(values)
     ]
 
 
@@ -172,22 +174,30 @@ def _diagnostics(table: Table) -> Figure:
 
 
 def _heatmaps(table: Table) -> Figure:
-    """A row per panel (queues or accuracy of one method), a column per value of the field; means over seeds."""
+    """A row per panel (queues or accuracy of one method), a column per value of the field; means over seeds.
+
+    Queues for one value may be a thousand times those for another: each map has its own scale. Accuracies share one.
+    """
     panels = sorted(table.values("panel"))
     values = sorted(table.values("value"))
     figure, axes = s.panels(len(values), len(panels), height=0.4 + 1.75 * len(panels), sharex=True, sharey=True)
     for row, panel in enumerate(panels):
         here = table.where(panel=panel)
         queues = here["kind"][0] == "queues"
-        top = float(here["y"].max()) or 1.0 if queues else 1.0
-        for column, value in enumerate(values):
-            ax = axes[row, column]
-            mesh = s.heat(ax, _mean(here.where(value=value)), "y", top)
+        maps = [_mean(here.where(value=value)) for value in values]
+        ends = [(0.0, float(one["y"].max())) for one in maps]
+        if not queues:
+            ends = [(min(float(one["y"].min()) for one in maps), max(top for _, top in ends))] * len(maps)
+        keys = []
+        for ax, value, one, (low, top) in zip(axes[row], values, maps, ends, strict=True):
             method, field = method_title(here["method"][0]), _FIELDS[here["field"][0]].removeprefix("tolerance ")
             ax.set_title(f"{method}, {field} = {value:g}")
+            if top == 0.0:
+                s.say_empty(ax)
+            keys += [s.heat_with_key(ax, one, "y", top, low)] if top > 0.0 else []
+        if keys:
+            keys[-1].set_label(r"queue $Q_k$" if queues else "accuracy")
         axes[row, 0].set_ylabel("task k")
-        bar = figure.colorbar(mesh, ax=list(axes[row]), pad=0.01, aspect=16)
-        bar.set_label(r"queue $Q_k$" if queues else "accuracy")
     for ax in axes[-1]:
         ax.set_xlabel("after task t")
         ax.xaxis.set_major_locator(mpl.ticker.MaxNLocator(5, integer=True))
@@ -211,11 +221,10 @@ def _legend(figure: Figure, table: Table) -> None:
         here = runs.where(kind=kind, field=field)
         if kind == "tasks" and field != "method":
             values = sorted(here.values("value"))
-            words = {1.0: "1 epoch (online)"} if field == "epochs" else {}
-            names = [words.get(value, f"{_short(field)} = {value:g}") for value in values]
+            names = [_named(field, value) for value in values]
             handles += [Line2D([], [], label=name, **_shade(i, len(values))) for i, name in enumerate(names)]
         else:
-            handles += [Line2D([], [], label=_label(here, name), **_look(name)) for name in here.values("method")]
+            handles += [Line2D([], [], label=_label(here, name), **look(name)) for name in here.values("method")]
     if "paper" in table.values("source"):
         handles.append(Line2D([], [], label="printed in the paper", **_star(s.GREY)))
     unique = list({str(handle.get_label()): handle for handle in handles}.values())
@@ -228,27 +237,11 @@ def _label(table: Table, method: str) -> str:
     return f"{method_title(method)} ({settings})" if isinstance(settings, str) and settings else method_title(method)
 
 
-def _look(method: str) -> dict[str, Any]:
-    """Line of a method: the same in every figure. COLD and COLD-ORACLE are the thick ones."""
-    if method in _OWN:
-        return {**_OWN[method], "linewidth": 1.5}
-    others = [name for name in BASELINES if name not in _OWN]
-    at = others.index(method) if method in others else len(others)
-    colors = [color for i, color in enumerate(s.PALETTE) if i not in (0, 3)]
-    line = "-" if at < len(colors) else ":"
-    return {
-        "color": colors[at % len(colors)],
-        "marker": _MARKERS[at % len(_MARKERS)],
-        "linestyle": line,
-        "linewidth": 0.8,
-    }
-
-
 def _shade(at: int, count: int) -> dict[str, Any]:
     """Light to dark over the values of a field; the darkest is the largest."""
     shades = _SHADES[-count:] if count <= 2 else _SHADES
     color = shades[min(at, len(shades) - 1)] if count > 2 else ("#4292c6", "#08306b")[at]
-    return {"color": color, "marker": _MARKERS[at % len(_MARKERS)], "linestyle": "-"}
+    return {"color": color, "marker": _MARKERS[at % len(_MARKERS)], "linestyle": "-", "markersize": 2.5}
 
 
 def _star(color: str) -> dict[str, Any]:
@@ -284,10 +277,12 @@ def _title(table: Table) -> str:
     return f"{words}, {method_title(methods[0])}" if len(methods) == 1 else words
 
 
-def _short(field: str) -> str:
-    return {"tasks": "T", "delta": r"$\delta$", "memory": "M", "batch_size": "batch", "epochs": "epochs"}.get(
-        field, field
-    )
+def _named(field: str, value: float) -> str:
+    """A value of a field as the key prints it."""
+    if field == "epochs":
+        return "1 epoch (online)" if value == 1 else f"{value:g} epochs"
+    symbol = {"tasks": "T", "delta": r"$\delta$", "memory": "M", "batch_size": "batch"}.get(field, field)
+    return f"{symbol} = {value:g}"
 
 
 def _origin(table: Table) -> str:
@@ -303,9 +298,9 @@ def _origin(table: Table) -> str:
     profiles = " and ".join(
         sorted({f"{name} profile" if name != "own" else "own settings" for name in runs.values("profile")})
     )
-    words = [profiles, f"{seeds} seed{'s' if counts[-1] > 1 else ''} a point"]
+    words = [profiles, f"{seeds} seed{'s' if counts[-1] > 1 else ''} per point"]
     images = runs.values("images")  # NaN: all of them
-    words += [f"{images[0]:,.0f} images a task"] * (len(images) == 1 and images[0] == images[0])
+    words += [f"{images[0]:,.0f} images per task"] * (len(images) == 1 and images[0] == images[0])
     if set(runs.values("kind")) <= set(_HEAT):  # titles have no room for it
         words = [benchmark_title(runs["dataset"][0]), *words]
     if runs["synthetic"].any():

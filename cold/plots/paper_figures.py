@@ -119,7 +119,7 @@ PAPER_FIGURES: tuple[TrainingFigure, ...] = (
         "Average_gradient_vs_V",
         "Gradient and residual against V, Split-MNIST",
         "COLD's average squared gradient before and after each task, and Δ̄, for the class split (HIGH) and the "
-        "near-IID split (LOW). Every task has a new head: V can lower the gradient only after the task.",
+        "near-IID split (LOW). Since every task has a new head, V can lower the gradient only after the task.",
         tuple(
             Panel("sweep", name, ("cold",), "V", (1, 3, 10, 30, 100, 300, 1000), None, _GRADIENTS)
             for name in ("split-mnist", "split-mnist-iid")
@@ -153,7 +153,7 @@ PAPER_FIGURES: tuple[TrainingFigure, ...] = (
     TrainingFigure(
         "queue_V_C100",
         "Queues for several V, Split-CIFAR100",
-        "The queue of every past task at each task's end; a larger V lets them grow.",
+        "The queue of every past task at each task's end; a larger V lets them grow. Each map has its own scale.",
         _heat(C100, "V", _V_HEAT, 5000),
     ),
     TrainingFigure(
@@ -230,20 +230,20 @@ PAPER_FIGURES: tuple[TrainingFigure, ...] = (
     TrainingFigure(
         "queue_V_tiny",
         "Queues for several V, Split-TinyImageNet",
-        "The queue of every past task at each task's end; a larger V lets them grow.",
+        "The queue of every past task at each task's end; a larger V lets them grow. Each map has its own scale.",
         _heat(TINY, "V", _V_HEAT, 5000),
     ),
     TrainingFigure(
         "delta_cold",
         "Tolerance and queues of COLD-ORACLE, Split-TinyImageNet",
-        "Queues (top) and accuracy of every task (bottom) of COLD-ORACLE for several δ.",
+        "Queues (top, each map on its own scale) and accuracy of every task (bottom) of COLD-ORACLE for several δ.",
         _delta("cold-oracle"),
         ("delta_oracle",),
     ),
     TrainingFigure(
         "delta_coldeff",
         "Tolerance and queues of COLD, Split-TinyImageNet",
-        "Queues (top) and accuracy of every task (bottom) of COLD for several δ.",
+        "Queues (top, each map on its own scale) and accuracy of every task (bottom) of COLD for several δ.",
         _delta("cold"),
     ),
 )

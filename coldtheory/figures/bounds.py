@@ -143,7 +143,8 @@ def draw_bounds(tables: Mapping[str, Table]) -> Figure:
     axes[1, 0].set_ylabel("queue: bound / measured")
     s.letter(list(axes.flat))
     handles = [handle for ax in axes[:, 0] for handle in ax.get_legend_handles_labels()[0]]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    handles.append(Line2D([], [], color="black", linewidth=0.7, label="equality"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=4)
     return s.finish(figure)
 
 

@@ -55,7 +55,7 @@ class Scale:
     delta_shown: tuple[float, ...] = (TOY.delta, 10.0, 50.0)
     delta: tuple[float, ...] = log_grid(1e-1, 1e3, 25)
     lengths: tuple[int, ...] = (50, 150, 500, 1500)
-    few_seeds: int = 5  # for streams of 1500 tasks
+    V_lengths: tuple[float, ...] = log_grid(10, 4000, 24)[:-2]  # for streams of other lengths
     doublings: tuple[int, ...] = (5, 10, 20, 40, 80, 160, 320)
     noise_seeds: int = 100
     noise: tuple[float, ...] = log_grid(1e-4, 1e-1, 10)
@@ -73,106 +73,111 @@ class Scale:
 _FIGURES: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     (
         "picture", "", "The method in the plane",
-        "Three kinds of task take turns. The ideal problem keeps every model in the overlap of the balls; without "
-        "queues the model runs from optimum to optimum, while queues pull it inwards until the running mean of a past "
-        "task's loss comes down to δ, later for larger V.",
+        "Three kinds of task take turns. The ideal problem keeps every model in the overlap of the balls. Without "
+        "queues the model runs from optimum to optimum; queues pull it inwards until the running mean of a past task's "
+        "loss comes down to δ, which takes longer for larger V.",
         ("picture",), "picture:draw_picture", (),
     ),
     (
         "theory_plots", "fig:theory_plots", "The paper's three theory panels",
-        "Gradient against V, queue against V and gradient against t on LOW and HIGH: after a task the gradient falls "
-        "like 1/V on LOW and more slowly on HIGH; before a task it turns up again; the queue bends below a straight "
-        "line.",
+        "Gradient against V, queue against V and gradient against t on LOW and HIGH. After a task the gradient falls "
+        "like 1/V on LOW and more slowly on HIGH; before a task it rises again for large V. The queue bends below a "
+        "straight line; LOW and HIGH have axes of their own, since LOW's queues are far smaller.",
         ("sweep_V", "trajectory"), "trajectory:draw_theory_plots", (),
     ),
     (
         "plot4_theory", "fig:plot4_theory", "The effect of the step size",
-        "Gradient against V for three step sizes: the minimum before a task comes well before the premise "
-        "η ≤ 1/(2α) breaks at V ≈ 1/(2η), so the rise is tracking noise and no broken premise.",
+        "Gradient against V for three step sizes. The gradient before a task is smallest well before the premise "
+        "η ≤ 1/(2α) breaks at V ≈ 1/(2η), so tracking noise makes it rise, and not a broken premise. Lines end where "
+        "runs diverge.",
         ("sweep_eta",), "gradient:draw_eta", ("eta",),
     ),
     (
         "gradient", "", "Gradient against V, with bound and prediction",
-        "Gradient before and after a task with fitted slopes, turning point and closed form (top), and Theorem 3 with "
-        "its terms above the measurement (bottom); on CONFLICT the queue changes the gradient itself.",
+        "Top: the gradient before and after a task with fitted slopes, the turning point V* (the mean over seeds and "
+        "its standard error) and the closed form. Bottom: the gradient before a task below Theorem 3 and the terms of "
+        "its right side. On CONFLICT the queue changes the gradient itself.",
         ("sweep_V", "sweep_V_off", "prediction", "bound_terms"), "gradient:draw_gradient", (),
     ),
     (
         "turning", "", "Where the gradient turns",
         "The V with the smallest gradient before a task falls with the length of the stream, as the closed form "
-        "without queues says: it balances the way from the start against the noise that is followed.",
+        "without queues predicts: it balances the distance from the start against the noise that the model follows. "
+        "Numbers are means over seeds with their standard errors.",
         ("turning_points", "sweep_T"), "gradient:draw_turning", ("turning-point",),
     ),
     (
         "queues", "", "Queues against V, and each of them",
-        "The average queue grows with V and bends: no queue of COLD passes ℓr²/2. COLD-ORACLE's are far larger; the "
-        "heatmaps show how both references remember on CONFLICT.",
+        "The average queue grows with V and bends: no queue of COLD exceeds ℓr²/2. COLD-ORACLE's queues are far "
+        "larger. The heatmaps show every queue on CONFLICT for both references.",
         ("sweep_V", "sweep_queues", "queue_caps", "queue_maps"), "queues:draw_queues", ("queue",),
     ),
     (
         "queues_delta", "", "Queues against the tolerance",
-        "A larger tolerance δ empties the queues: COLD's vanish once δ exceeds what one task can undo, COLD-ORACLE's "
-        "later, since it adds up the loss against the best model.",
+        "A larger tolerance δ empties the queues. COLD's vanish once δ exceeds what one task can undo; COLD-ORACLE's "
+        "vanish later, since it adds up the loss against the best model.",
         ("sweep_delta", "queue_maps_delta"), "queues:draw_queues_delta", ("queue_delta",),
     ),
     (
         "trajectory", "", "Gradient against t",
-        "Large V reaches its floor after few tasks, small V after many; the floor before a task is higher for large V, "
-        "and on CONFLICT every switch between the two kinds of task shows.",
+        "A large V reaches its floor after few tasks, a small V after many. The floor before a task is higher for "
+        "large V, and on CONFLICT every switch between the two kinds of task shows.",
         ("trajectory",), "trajectory:draw_trajectory", (),
     ),
     (
         "tradeoff", "", "Gradient against queue",
-        "V moves along the curve from small queues and large gradients to the opposite; beyond the turning point the "
-        "gradient before a task and the queue grow together, and nothing is gained.",
+        "V moves along the curve from small queues and large gradients to large queues and small gradients. Beyond the "
+        "turning point the gradient before a task and the queue grow together, and nothing is gained.",
         ("sweep_V",), "gradient:draw_tradeoff", ("trade-off",),
     ),
     (
         "bounds", "", "Tightness of the bounds",
-        "Bound over measured value against V: the sharpened Theorem 3' is within a small factor where Theorem 3 is "
-        "loose by one to three orders; Corollary 1 and Theorem 4 divide by δ and are loose by many orders.",
+        "Bound over measured value against V. The sharpened Theorem 3' is within a small factor where Theorem 3 is "
+        "loose by one to three orders of magnitude; Corollary 1 and Theorem 4 divide by δ and are loose by many "
+        "orders.",
         ("bound_terms",), "bounds:draw_bounds", ("tightness",),
     ),
     (
         "bound_terms", "", "What the bounds are made of",
-        "Each term's share of the right side: the variation of the tasks dominates Theorem 3 on LOW and HIGH, the "
-        "queues on CONFLICT; the sharpened form replaces the queues by the far smaller residual and conflict.",
+        "Each term's share of the right side. The variation of the tasks dominates Theorem 3 on LOW and HIGH, the "
+        "queues dominate it on CONFLICT; the sharpened form replaces the queues by the far smaller residual and "
+        "conflict.",
         ("bound_terms",), "bounds:draw_bound_terms", ("terms",),
     ),
     (
         "variation", "", "Variation, conflict and residual of the tasks",
-        "D_Φ, ρ̄ and Δ̄ grow with the noise and with the drift of HIGH; D_Φ over the ball is several times its value at "
-        "the models.",
+        "D_Φ, ρ̄ and Δ̄ grow with the noise and with the drift of HIGH. D_Φ over the ball is several times its value "
+        "at the models.",
         ("variation",), "variation:draw_variation", (),
     ),
     (
         "forgetting", "", "Real forgetting, measured and proved",
-        "The mean of all past tasks' losses above what they were at the end of their own task. With the previous model "
-        "as reference it stays above δ, with empty queues where optima creep, and its bound grows with T; with the "
-        "best model or a stored one it is proved to come down to δ: the excess of the bound falls as √(V/T).",
+        "The mean over all past tasks of the loss minus its value at the end of the task itself. With the previous "
+        "model as reference it stays above δ, with empty queues where optima creep, and its bound grows with T. With "
+        "the best model or a stored one it is proved to come down to δ: the excess of the bound falls as √(V/T).",
         ("forgetting",), "forgetting:draw_forgetting", (),
     ),
     (
         "memory_size", "", "How many samples the memory needs",
-        "The error of a memory of M of 128 samples falls like 1/√M and vanishes with the last sample; the mean over "
-        "many tasks is proved to be close to its expectation, the largest grows with the logarithm of T. Twice the "
-        "error is what the memory adds to the bound on real forgetting in Case 3; Case 1 forgets everything whatever "
-        "it stores.",
+        "The error of a memory of M of 128 samples falls like 1/√M and vanishes with the last sample. The mean over "
+        "many tasks is proved to be close to its expectation; the largest grows with the logarithm of T. The memory "
+        "adds twice its error to the bound on real forgetting in Case 3; Case 1 forgets everything, however much it "
+        "stores.",
         ("memory_sizes", "memory_lengths"), "memory:draw_memory_size", ("memory",),
     ),
     (
         "controllers", "", "Other controllers than the queue",
-        "In Case 3 the queue and Yu and Neely's controller bring mean forgetting down to δ, a leak leaves a bias; in "
-        "Case 1 none of them reaches δ. Under mean weights one task among many is forgotten for ever by all of them, "
-        "under sum weights it comes down to δ but for the leak. The root mean square of the queues, which is what is "
-        "bounded, grows like √T; their mean does not grow.",
+        "In Case 3 the queue and Yu and Neely's controller bring mean forgetting down to δ, and a leak leaves a bias; "
+        "in Case 1 none of them reaches δ. Under mean weights all of them forget one task among many for ever; under "
+        "sum weights its forgetting comes down to δ, except with the leak. The root mean square of the queues, which "
+        "is what is bounded, grows like √T; their mean does not grow.",
         ("controllers",), "controllers:draw_controllers", ("controller",),
     ),
     (
         "moving", "", "Adaptive steps, moving V and noise",
-        "Three theorems that the paper lacks, over the number of tasks: steps η_t = c/α_t and V_t = V t^{1/3} keep the "
-        "gradient, the gap and the queue below their bounds in Case 1 and in Case 3; with noisy gradients the bound "
-        "needs its variance term, without which the measured gradient crosses it.",
+        "Three theorems that the paper lacks, against the number of tasks. Steps η_t = c/α_t and V_t = V t^{1/3} keep "
+        "the gradient, the gap and the queue below their bounds in Case 1 and in Case 3. With noisy gradients the "
+        "bound needs its variance term: without it the measured gradient crosses the bound.",
         ("steps_over_T",), "steps:draw_moving", ("steps",),
     ),
 )  # fmt: skip
@@ -204,7 +209,7 @@ def statement_figure(word: str, title: str, source: str, scale: Scale | None = N
     data = TableData(f"bounds-{name}", f"coldtheory plot {words}", f"{__package__}.bounds:statement_terms", config)
     sentence = (
         "Both sides against V, and bound over measured value, for each form at the task or pair of tasks where it is "
-        "tightest; below 1 the form is violated."
+        "tightest. Below 1 the form is violated."
     )
     draw = f"{__package__}.bounds:draw_statement"
     return Figure(data.name, "", title, sentence, "theory", (data,), draw, words=words)
@@ -237,7 +242,7 @@ def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
         ),
         _table("prediction", "gradient:prediction", regimes=list(DRIFTING), V=list(_fine(s.V)), seeds=s.seeds, T=[s.T]),
         _table(
-            "turning_points", "gradient:prediction", regimes=list(DRIFTING), V=list(_fine(s.V_wide)), seeds=s.few_seeds,
+            "turning_points", "gradient:prediction", regimes=list(DRIFTING), V=list(_fine(s.V_wide, 2)), seeds=s.seeds,
             T=list(s.lengths),
         ),
         _table("bound_terms", "bounds:bound_terms", regimes=list(ALL), V=list(s.V), **span),
@@ -264,8 +269,8 @@ def datasets(scale: Scale | None = None) -> dict[str, Dataset]:
     return {table.name: table for table in tables}
 
 
-def _fine(V: Sequence[float]) -> tuple[float, ...]:
-    return log_grid(V[0], V[-1], 4 * len(V) - 3)
+def _fine(V: Sequence[float], times: int = 4) -> tuple[float, ...]:
+    return log_grid(V[0], V[-1], times * (len(V) - 1) + 1)
 
 
 def _table(name: str, compute: str, **config: Any) -> TableData:
@@ -300,10 +305,15 @@ def _eta_sweep(s: Scale) -> SweepData:
 
 
 def _length_sweep(s: Scale) -> SweepData:
-    """V-sweeps at several T: where the gradient turns depends on how long the stream is."""
-    few = replace(s, seeds=s.few_seeds)
+    """V-sweeps at several T: where the gradient turns depends on how long the stream is.
+
+    At the paper's T the cells are those of `sweep_V`, so that every figure has the same turning point.
+    """
     cells = [
-        cell for regime in DRIFTING for T in s.lengths for cell in _cells(replace(few, T=T), regime, s.V_wide[:-2:2])
+        cell
+        for regime in DRIFTING
+        for T in s.lengths
+        for cell in _cells(replace(s, T=T), regime, s.V if s.T == T else s.V_lengths)
     ]
     return SweepData("sweep_T", _plot("sweep_T"), cells, _COLUMNS, engine=s.engine)
 

@@ -20,6 +20,8 @@ from .table import Table, Tell, counted, quiet
 _STATEMENT = {"queue": "forgetting_uniform", "leaky:a=0.02": "leaky_queue", "yu-neely": "yu_neely"}
 _NAME = {"queue": "queue", "leaky:a=0.02": "leaky queue, a = 0.02", "yu-neely": "Yu and Neely"}
 _COLOR = dict(zip(_NAME, (s.PALETTE[0], s.PALETTE[1], s.PALETTE[2]), strict=True))
+#: Dotted lines of several controllers coincide: the dots of one fall into the gaps of the others.
+_DOTS = {name: (1.6 * number, (1.2, 3.6)) for number, name in enumerate(_NAME)}
 
 
 def controllers(*, T: int, V: float, delta: float, points: int, tell: Tell = quiet) -> Table:
@@ -82,7 +84,8 @@ def _means(ax: Axes, table: Table) -> None:
         here = table.where(controller=name, reference="stored")
         ax.plot(here["s"], here["forgetting"], color=color)
         ax.plot(here["s"], here["bound"], color=color, linestyle="--")
-        ax.plot(here["s"], table.where(controller=name, reference="previous")["forgetting"], color=color, linestyle=":")
+        first = table.where(controller=name, reference="previous")["forgetting"]
+        ax.plot(here["s"], first, color=color, linestyle=_DOTS[name])
     ax.axhline(float(table["delta"][0]), color=s.GREY, linewidth=0.7)
     ax.annotate(r"$\delta$", (2, float(table["delta"][0])), fontsize=7, xytext=(0, 3), textcoords="offset points")
     ax.set_xscale("log")
@@ -93,7 +96,7 @@ def _means(ax: Axes, table: Table) -> None:
 
 def _first(ax: Axes, table: Table) -> None:
     for name, color in _COLOR.items():
-        for weights, line in (("mean", "-"), ("sum", (0, (1, 1)))):
+        for weights, line in (("mean", "-"), ("sum", _DOTS[name])):
             here = table.where(controller=name, weights=weights)
             ax.plot(here["s"], here["first_task"], color=color, linestyle=line)
     ax.axhline(0.0, color=s.GREY, linewidth=0.7)

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ..ground.statistics import lowest_point, slope_of
+from ..ground.statistics import Spread, minimum_of, slope_of
 from ..paper import TOY
 from ..prediction import predicted_grad_sq_before
 from ..tasks import REGIMES
@@ -24,6 +24,8 @@ _ETA_COLORS = (s.PALETTE[0], s.PALETTE[3], s.PALETTE[2])
 _T_SHADES = ("0.75", "0.55", "0.35", "black")
 _MARKED = (50.0, 1000.0)
 _SMALLEST = 1e-6  # average queue; below it most runs of LOW have none
+_TINY = 3e-4  # of the smallest measured gradient: what is below is not drawn
+_FLOOR = 1e-5  # of the gradient after a task, which is 0 at V = 1/eta
 
 
 def prediction(
@@ -68,13 +70,15 @@ def draw_gradient(tables: Mapping[str, Table]) -> Figure:
     for ax in axes[0]:
         ax.set_xlabel("")
     s.letter(list(axes.flat))
-    handles = [Line2D([], [], color="black", label="measured, before")]
+    handles = [Line2D([], [], color="black", label="before a task, measured")]
+    handles += [Line2D([], [], color="black", linewidth=0.8, label="slope after, V from 50 to 200")]
+    handles += [Line2D([], [], color="black", marker="v", linestyle="none", label="smallest before, $V^*$")]
     handles += [Line2D([], [], color="black", linewidth=1.8, label="Theorem 3 (corrected)", alpha=0.45)]
     handles += [
         Line2D([], [], color=s.TERM_COLOR[n], linestyle=":", label=f"its term: {words}") for n, words in _TERMS.items()
     ]
     handles += [Line2D([], [], color="black", linestyle="-.", label="Theorem 3 sharpened")]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4)
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
     return s.finish(figure)
 
 
@@ -118,12 +122,23 @@ def _fitted(ax: Axes, V: np.ndarray, after: np.ndarray) -> None:
 
 
 def _turning(ax: Axes, V: np.ndarray, before: np.ndarray, x: np.ndarray, closed: np.ndarray) -> None:
-    measured, predicted = lowest_point(V, before.mean(axis=0)), lowest_point(x, closed.mean(axis=0))
+    measured, predicted = minimum_of(V, before), minimum_of(x, closed)
     if measured is None or predicted is None:
         return
-    ax.plot(*measured, marker="v", color="black", markersize=4, linestyle="none", clip_on=False)
-    words = f"$V^*$ = {measured[0]:.0f}\n(closed form {predicted[0]:.0f})"
-    ax.annotate(words, measured, xytext=(0, 5), textcoords="offset points", ha="center", va="bottom", fontsize=6)
+    place = _on_mean(V, before, measured)
+    ax.plot(*place, marker="v", color="black", markersize=4, linestyle="none")
+    words = f"$V^*$ = {turning_words(measured)}\n(closed form {predicted.mean:.0f})"
+    ax.annotate(words, place, xytext=(0, 5), textcoords="offset points", ha="center", va="bottom", fontsize=6)
+
+
+def turning_words(found: Spread) -> str:
+    """A turning point as every figure prints it: the mean over seeds of each seed's own, and its standard error."""
+    return f"{found.mean:.0f} ± {found.se:.0f}"
+
+
+def _on_mean(V: np.ndarray, curves: np.ndarray, found: Spread) -> tuple[float, float]:
+    """Where on the mean curve a turning point lies."""
+    return found.mean, float(np.exp(np.interp(np.log(found.mean), np.log(V), np.log(curves.mean(axis=0)))))
 
 
 def _bounded(ax: Axes, regime: str, terms: Table) -> None:
@@ -133,25 +148,19 @@ def _bounded(ax: Axes, regime: str, terms: Table) -> None:
     ax.plot(measured["V"], measured["mean"], color=color)
     whole = theorem.where(part="bound")
     ax.plot(whole["V"], whole["mean"], color=color, linewidth=1.8, alpha=0.45)
+    floor = _TINY * float(measured["mean"].min())
     for name in _TERMS:
         one = theorem.where(part=f"term: {name}")
-        ax.plot(
-            one["V"],
-            np.where(one["mean"] > 0, one["mean"], np.nan),
-            color=s.TERM_COLOR[name],
-            linestyle=":",
-            linewidth=1.0,
-        )
+        s.cut_line(ax, one["V"], one["mean"], low=floor, color=s.TERM_COLOR[name], linestyle=":", linewidth=1.0)
     tight = sharp.where(part="bound")
     ax.plot(tight["V"], tight["mean"], color=color, linestyle="-.", linewidth=1.0)
     s.loglog(ax, "V", "bound and its terms")
-    low = measured["mean"].min()
-    ax.set_ylim(low / 30.0, None)
     ax.set_title(s.REGIME_NAME[regime])
 
 
 def draw_eta(tables: Mapping[str, Table]) -> Figure:
-    """One panel per regime. A tick on the curve is its minimum, the vertical line the premise eta <= 1/(2 alpha_t)."""
+    """One panel per regime. A triangle marks where a curve is smallest, a vertical line where the premise
+    eta <= 1/(2 alpha_t) breaks."""
     table = tables["sweep_eta"]
     figure, axes = s.panels(2, height=2.7, sharey=True)
     values = table.values("eta")
@@ -159,17 +168,20 @@ def draw_eta(tables: Mapping[str, Table]) -> Figure:
         for eta, color in zip(values, _ETA_COLORS, strict=False):
             here = table.where(regime=regime, eta=eta)
             V, before = here.grid("V", "avg_grad_sq_before")
-            mean = s.band(ax, V, before, color=color, **s.BEFORE)
-            s.band(ax, V, here.grid("V", "avg_grad_sq_after")[1], color=color, **s.AFTER)
-            least = lowest_point(V[: len(mean)], mean)
+            known = np.isfinite(before).all(axis=0)  # beyond, runs diverge
+            V, before, after = V[known], before[:, known], here.grid("V", "avg_grad_sq_after")[1][:, known]
+            s.band(ax, V, before, color=color, **s.BEFORE)
+            s.cut_line(ax, V, after.mean(axis=0), low=_FLOOR, color=color, **s.AFTER)
+            least = minimum_of(V, before)
             if least is not None:
-                ax.plot(*least, marker="v", color=color, markersize=5, markeredgecolor="white", linestyle="none")
+                place = _on_mean(V, before, least)
+                ax.plot(*place, marker="v", color=color, markersize=5, markeredgecolor="white", linestyle="none")
             ax.axvline(1.0 / (2.0 * eta), color=color, linewidth=0.7, linestyle=(0, (1, 2)), zorder=0)
+        ax.text(0.03, 0.03, r"$\downarrow$ to 0 at $V = 1/\eta$", transform=ax.transAxes, fontsize=6, color=s.GREY)
         s.loglog(ax, "V", s.GRADIENT)
         ax.set_title(s.REGIME_NAME[regime])
     axes[0, 1].set_ylabel("")
-    low = min(float(table["avg_grad_sq_after"][table["avg_grad_sq_after"] > 0].min()), 1.0)
-    axes[0, 0].set_ylim(max(low, 1e-5), None)
+    axes[0, 0].set_ylim(_FLOOR, None)
     s.letter(list(axes[0]))
     handles = [
         Line2D([], [], color=c, label=rf"$\eta$ = {s.power(v)}") for v, c in zip(values, _ETA_COLORS, strict=False)
@@ -197,36 +209,36 @@ def draw_turning(tables: Mapping[str, Table]) -> Figure:
         left.plot(
             V, measured.mean(axis=0), color=shade, marker="o", markersize=2.5, linestyle="none", label=f"T = {T:g}"
         )
-        least = lowest_point(x, curve.mean(axis=0))
+        least = minimum_of(x, curve)
         if least is not None:
-            left.plot(*least, marker="v", color=s.REGIME_COLOR["high"], markersize=5, linestyle="none")
+            left.plot(*_on_mean(x, curve, least), marker="v", color=shade, markeredgecolor=s.REGIME_COLOR["high"],
+                      markersize=5, linestyle="none")  # fmt: skip
     s.loglog(left, "V", s.GRADIENT_BEFORE)
     left.set_title("HIGH")
-    left.legend(loc="upper right", title="dots: simulated\ndotted: closed form")
+    left.legend(loc="upper right", title="dots: simulated\ndotted: closed form,\nsmallest at the triangle")
     for regime in ("low", "high"):
-        points = {"closed": closed.where(regime=regime), "simulated": sweep.where(regime=regime)}
-        for kind, table in points.items():
-            least_V = [_minimum(table.where(T=T)) for T in lengths]
-            style: dict[str, Any] = {"linestyle": ":"} if kind == "closed" else {"linestyle": "none", "marker": "o"}
-            right.plot(lengths, least_V, color=s.REGIME_COLOR[regime], **style)
-            if kind == "closed" and regime == "high":
-                for T, value in zip(lengths, least_V, strict=True):
-                    right.annotate(f"{value:.0f}", (T, value), xytext=(3, 4), textcoords="offset points", fontsize=6)
+        color: dict[str, Any] = {"color": s.REGIME_COLOR[regime]}
+        for T, found in _turning_points(closed.where(regime=regime)).items():
+            right.plot(T, found.mean, marker="_", markersize=9, linestyle="none", **color)
+        for T, found in _turning_points(sweep.where(regime=regime)).items():
+            right.plot(T, found.mean, marker="o", linestyle="none", **color)
+            right.annotate(turning_words(found), (T, found.mean), xytext=(5, 4), textcoords="offset points", fontsize=6)
     s.loglog(right, "number of tasks T", r"turning point $V^*$")
     s.few_ticks(right, "x", lengths)
     right.set_title("minimum of the gradient")
     handles = [Line2D([], [], color=s.REGIME_COLOR[r], label=s.REGIME_NAME[r]) for r in ("low", "high")]
     handles += [Line2D([], [], color="black", marker="o", linestyle="none", label="simulated")]
-    handles += [Line2D([], [], color="black", linestyle=":", label="closed form")]
-    right.legend(handles=handles, loc="best")
+    handles += [Line2D([], [], color="black", marker="_", markersize=9, linestyle="none", label="closed form")]
+    right.legend(handles=handles, loc="lower left")
+    right.margins(x=0.13, y=0.12)
     s.letter([left, right])
     return s.finish(figure)
 
 
-def _minimum(table: Table) -> float:
-    V, curves = table.grid("V", "avg_grad_sq_before")
-    least = lowest_point(V, curves.mean(axis=0))
-    return float("nan") if least is None else least[0]
+def _turning_points(table: Table) -> dict[int, Spread]:
+    """Where the gradient before a task is smallest, by the length of the stream."""
+    found = {T: minimum_of(*table.where(T=T).grid("V", "avg_grad_sq_before")) for T in table.values("T")}
+    return {T: spread for T, spread in found.items() if spread is not None}
 
 
 def draw_tradeoff(tables: Mapping[str, Table]) -> Figure:
@@ -247,7 +259,10 @@ def draw_tradeoff(tables: Mapping[str, Table]) -> Figure:
             for value in _MARKED if name == "avg_grad_sq_before" else ():
                 at = int(np.abs(np.log(V / value)).argmin())
                 words = f"V = {V[at]:.0f}"
-                note = ax.annotate(words, (x[at], y[at]), xytext=(3, 4), textcoords="offset points", fontsize=6)
+                first: dict[str, Any] = {"xytext": (-4, -3), "ha": "right", "va": "top"}
+                last: dict[str, Any] = {"xytext": (3, 4)}
+                place = first if value == _MARKED[0] else last
+                note = ax.annotate(words, (x[at], y[at]), textcoords="offset points", fontsize=6, **place)
                 note.set_in_layout(False)
         ends = np.nanmin(x), np.nanmax(x)
         room = (ends[1] / ends[0]) ** 0.4  # for the last note, inside the panel

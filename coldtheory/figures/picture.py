@@ -65,7 +65,7 @@ def _path(
 def draw_picture(tables: Mapping[str, Table]) -> Figure:
     """(a) the ideal problem, (b) what COLD-ORACLE does, (c) the loss on task 1 over time and (d) its queue."""
     table = tables["picture"]
-    figure = s.new_figure(s.PAGE, 2.6)
+    figure = s.new_figure(s.PAGE, 2.9)
     grid = figure.add_gridspec(2, 3, width_ratios=[2.1, 2.1, 1.9])
     ideal, paths = figure.add_subplot(grid[:, 0]), figure.add_subplot(grid[:, 1])
     mean = figure.add_subplot(grid[0, 2])
@@ -79,7 +79,7 @@ def draw_picture(tables: Mapping[str, Table]) -> Figure:
     _paths(paths, table)
     _series((mean, queue), table)
     s.letter([ideal, paths, mean, queue])
-    figure.legend(handles=[*_signs(), *mean.get_legend_handles_labels()[0]], loc="outside lower center", ncols=7)
+    figure.legend(handles=[*_signs(), *mean.get_legend_handles_labels()[0]], loc="outside lower center", ncols=4)
     return s.finish(figure)
 
 
@@ -90,6 +90,7 @@ def _signs() -> list[Artist]:
         Line2D([], [], color=s.GREY, linewidth=0.8, label=r"$\Phi_k = \delta$"),
         Patch(color=_LENS, label=r"all $\Phi_k \leq \delta$"),
         Line2D([], [], color=s.GREY, marker="D", markersize=4, linestyle="none", label="ideal model"),
+        Line2D([], [], color=s.GREY, linewidth=0.4, label="(b) first four rounds"),
     ]
 
 
@@ -102,14 +103,22 @@ def _scene(ax: Axes, table: Table) -> None:
         ax.add_patch(Circle(tuple(point), radius, facecolor="none", edgecolor=color, linewidth=0.8, alpha=0.8))
         ax.plot(*point, marker="*", color=color, markersize=8, linestyle="none", zorder=4)
         ax.annotate(
-            rf"$w^\ast_{number}$", point, xytext=1.22 * point, ha="center", va="center", color=color, fontsize=7
+            rf"$w^\ast_{number}$",
+            point,
+            xytext=13.0 * point,
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            color=color,
+            fontsize=7,
         )
     lens = Circle(tuple(points[0]), radius, facecolor=_LENS, edgecolor="none", zorder=0)
     ax.add_patch(lens)
     for point in points[1:]:  # the overlap: what lies outside of any ball is painted over
         _outside(ax, point, radius)
     ax.set_aspect("equal")
-    ax.set(xlim=(-1.65, 1.65), ylim=(-1.35, 1.65), xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+    low, high = points.min(axis=0) - 1.04 * radius, points.max(axis=0) + 1.04 * radius
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xticks=[-1, 0, 1], yticks=[-1, 0, 1, 2])
 
 
 def _outside(ax: Axes, point: np.ndarray, radius: float) -> None:
@@ -152,7 +161,7 @@ def _series(axes: Sequence[Axes], table: Table) -> None:
     mean_ax.axhline(delta, color="black", linewidth=0.7)
     end = float(table.where(what="off")["t"].max())
     mean_ax.annotate(r"$\delta$", (end, delta), xytext=(0, -2), textcoords="offset points", va="top", fontsize=7)
-    mean_ax.set_ylim(0.55, 1.3)
+    mean_ax.set_ylim(0.5, None)
     mean_ax.set_title("running loss on task 1")
     mean_ax.set_ylabel(r"mean of $\Phi_1$")
     queue_ax.set(xlabel="task t", ylabel=r"$Q_1[t]$")

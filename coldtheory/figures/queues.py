@@ -104,15 +104,19 @@ def draw_queues_delta(tables: Mapping[str, Table]) -> Figure:
 
 
 def _heatmaps(figure: Any, maps: Table, axis: str, names: list[str]) -> list[Axes]:
-    """Q_k[t]: t to the right, k upwards, one colour scale per reference."""
+    """Q_k[t] of one regime: t to the right, k upwards, one colour scale per reference."""
     references = maps.values("reference")
+    (regime,) = maps.values("regime")
+    figure.suptitle(f"every queue of one seed, {s.REGIME_NAME[regime]}", fontsize=8)
     axes = figure.subplots(len(references), len(names), sharex=True, sharey=True, squeeze=False)
     for row, reference in enumerate(references):
         top = float(maps.where(reference=reference)["Q"].max()) or 1.0
         for column, value in enumerate(maps.values(axis)):
-            ax = axes[row, column]
-            mesh = s.heat(ax, maps.where(reference=reference, **{axis: value}), "Q", top)
+            ax, one = axes[row, column], maps.where(reference=reference, **{axis: value})
+            mesh = s.heat(ax, one, "Q", top)
             ax.set_title(f"{s.METHOD_NAME[reference]}, {names[column]}")
+            if not one["Q"].any():
+                s.say_empty(ax)
         axes[row, 0].set_ylabel("past task k")
         figure.colorbar(mesh, ax=list(axes[row]), pad=0.01, aspect=18).set_label(r"queue $Q_k[t]$")
     for ax in axes[-1]:

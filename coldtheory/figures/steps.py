@@ -86,7 +86,7 @@ def draw_moving(tables: Mapping[str, Table]) -> Figure:
             ax.set_yscale("log")
         ax.set(xlabel="number of tasks T", ylabel=label, title=title)
     handles = [Line2D([], [], color=s.CASE_COLOR[case], label=words) for case, words in _CASE.items()]
-    handles += [Line2D([], [], color="black", label="measured", **_MEASURED)]
+    handles += [Line2D([], [], color="black", marker="o", markersize=2.5, label="measured", **_MEASURED)]
     handles += [Line2D([], [], color="black", label="bound", **_BOUND)]
     handles += [Line2D([], [], color="black", linestyle=":", label="bound without its noise term")]
     figure.legend(handles=handles, loc="outside lower center", ncols=5)

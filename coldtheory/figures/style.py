@@ -106,13 +106,73 @@ def band(
     return np.asarray(mean)
 
 
-def heat(ax: Axes, table: Table, name: str, top: float) -> Any:
-    """A column of numbers over t (to the right) and k (upwards), from 0 to `top`; empty where there is none."""
+def heat(ax: Axes, table: Table, name: str, top: float, low: float = 0.0) -> Any:
+    """A column of numbers over t (to the right) and k (upwards), from `low` to `top`; blank where there is none."""
     t, k = np.unique(table["t"]), np.unique(table["k"])
     values = np.full((len(k), len(t)), np.nan)
     values[np.searchsorted(k, table["k"]), np.searchsorted(t, table["t"])] = table[name]
     colors = mpl.colormaps["mako_r"].with_extremes(bad="white")
-    return ax.pcolormesh(t, k, values, cmap=colors, vmin=0.0, vmax=top, shading="nearest", rasterized=True)
+    return ax.pcolormesh(t, k, values, cmap=colors, vmin=low, vmax=top, shading="nearest", rasterized=True)
+
+
+def heat_with_key(ax: Axes, table: Table, name: str, top: float, low: float = 0.0) -> Any:
+    """The same with a key of its own beside it, which is returned."""
+    mesh = heat(ax, table, name, top, low)
+    return _figure(ax).colorbar(mesh, ax=ax, pad=0.02, aspect=18, ticks=mpl.ticker.MaxNLocator(4))
+
+
+def say_empty(ax: Axes) -> None:
+    """In the place of a heatmap of queues that never fill."""
+    ax.text(0.5, 0.5, "every queue is empty", transform=ax.transAxes, ha="center", va="center", color=GREY)
+
+
+def _figure(ax: Axes) -> Figure:
+    figure = ax.get_figure()
+    assert figure is not None
+    return figure  # type: ignore[return-value]  # or a part of one, which can do the same
+
+
+def name_ends(ax: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
+    """The name of every line (x and y of its end, name, colour) to the right of the panel, one below the other.
+
+    Lines that coincide are thus told apart. The limits of the y-axis have to be final.
+    """
+    low, high = ax.get_ylim()
+    height = _figure(ax).get_figheight() * ax.get_position().height
+    gap = 7.4 / 72.0 / height  # one line of type
+    ordered = sorted(ends, key=lambda end: end[1])
+    places = [(end[1] - low) / (high - low) for end in ordered]
+    for i in range(1, len(places)):
+        places[i] = max(places[i], places[i - 1] + gap)
+    for i in reversed(range(len(places))):
+        places[i] = min(places[i], places[i + 1] - gap if i + 1 < len(places) else 1.0)
+    link = {"arrowstyle": "-", "linewidth": 0.5, "relpos": (0.0, 0.5), "shrinkA": 1, "shrinkB": 2}
+    for (x, y, name, color), place in zip(ordered, places, strict=True):
+        ax.annotate(
+            name, (x, y), xytext=(1.04, place), textcoords="axes fraction", va="center", fontsize=6, color=color,
+            arrowprops={**link, "color": color}, annotation_clip=False,
+        )  # fmt: skip
+
+
+def cut_line(
+    ax: Axes, x: np.ndarray, y: np.ndarray, *, low: float = 0.0, high: float = np.inf, color: str, **line: Any
+) -> None:
+    """A line on logarithmic axes without what lies outside of `low` to `high`; an arrow shows where it goes on."""
+    inside = (y >= low) & (y <= high)
+    log_x, log_y = np.log(x), np.log(np.maximum(y, 1e-300))
+    shown = [(x[0], y[0]) if inside[0] else (np.nan, np.nan)]
+    for i in range(1, len(x)):
+        if inside[i] != inside[i - 1]:
+            edge = high if max(y[i - 1], y[i]) > high else low
+            share = (np.log(edge) - log_y[i - 1]) / (log_y[i] - log_y[i - 1])
+            out = (np.exp(log_x[i - 1] + share * (log_x[i] - log_x[i - 1])), edge)
+            shown.append(out)
+            near = i if inside[i] else i - 1
+            start = (out[0] ** 0.9 * x[near] ** 0.1, out[1] ** 0.9 * y[near] ** 0.1)  # a tenth of the way back
+            arrow = {"arrowstyle": "->", "color": color, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
+            ax.annotate("", out, start, arrowprops=arrow)
+        shown.append((x[i], y[i]) if inside[i] else (np.nan, np.nan))
+    ax.plot(*np.transpose(shown), color=color, **line)
 
 
 def loglog(ax: Axes, x: str, y: str) -> None:
@@ -167,7 +227,8 @@ def _plain_if_narrow(axis: Axis) -> None:
     low, high = axis.get_view_interval()
     axis.set_minor_formatter(mpl.ticker.NullFormatter())
     if np.floor(np.log10(high)) - np.ceil(np.log10(low)) < 1:
-        axis.set_major_locator(mpl.ticker.LogLocator(subs=(1.0, 2.0, 4.0)))
+        close = high < 10.0 * low
+        axis.set_major_locator(mpl.ticker.LogLocator(subs=(1.0, 2.0, 3.0, 5.0, 7.0) if close else (1.0, 2.0, 4.0)))
         axis.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
 
 

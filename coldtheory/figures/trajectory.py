@@ -67,36 +67,43 @@ def draw_trajectory(tables: Mapping[str, Table]) -> Figure:
 
 
 def draw_theory_plots(tables: Mapping[str, Table]) -> Figure:
-    """Gradient against V, queue against V, gradient against t, for the paper's two regimes."""
+    """Gradient against V, queue against V (each regime on an axis of its own), and gradient against t."""
     sweep, series = tables["sweep_V"], tables["trajectory"]
-    figure, axes = s.panels(3, height=2.5)
-    left, centre, right = axes[0]
+    figure = s.new_figure(s.PAGE, 2.9)
+    grid = figure.add_gridspec(2, 3)
+    left, right = figure.add_subplot(grid[:, 0]), figure.add_subplot(grid[:, 2])
+    upper = figure.add_subplot(grid[0, 1])
+    lower = figure.add_subplot(grid[1, 1], sharex=upper)
+    upper.tick_params(labelbottom=False)
+    queues = {"high": upper, "low": lower}
+    slopes = {}
     for regime in ("low", "high"):
         color, here = s.REGIME_COLOR[regime], sweep.where(regime=regime)
         V, after = here.grid("V", "avg_grad_sq_after")
         fit = slope_of(V, after, s.FIT)
-        words = s.REGIME_NAME[regime] + (s.minus(f", slope {fit.slope:.2f}") if fit else "")
-        s.band(left, V, after, color=color, label=words, **s.AFTER)
-        _, before = here.grid("V", "avg_grad_sq_before")
-        s.band(left, V, before, color=color, **s.BEFORE)
-        _, queue = here.grid("V", "avg_Qbar")
-        factor = 20.0 if regime == "low" else 1.0
-        s.band(centre, V, factor * queue, color=color, label=s.REGIME_NAME[regime] + (" (× 20)" if factor > 1 else ""))
+        slopes[regime] = s.minus(f", slope after {fit.slope:.2f}") if fit else ""
+        s.band(left, V, after, color=color, **s.AFTER)
+        s.band(left, V, here.grid("V", "avg_grad_sq_before")[1], color=color, **s.BEFORE)
+        s.band(queues[regime], V, here.grid("V", "avg_Qbar")[1], color=color)
+        queues[regime].set_ylabel(r"average $\bar{Q}$")
         for value, line in zip(series.values("V"), _V_LINES, strict=False):
             one = series.where(regime=regime, V=value)
             right.plot(one["t"], one["grad_sq_after"], color=color, linewidth=0.9, **line)
     s.loglog(left, "V", s.GRADIENT)
-    left.legend(loc="lower left", title="dashed: after, solid: before")
-    centre.set(xlabel="V", ylabel=s.QUEUE)
-    centre.legend(loc="upper left")
+    lower.set_xlabel("V")
+    lower.ticklabel_format(axis="y", scilimits=(-2, 3), useMathText=True)
     right.set_yscale("log")
     right.set(xlabel="task t", ylabel=r"$\|\nabla\Phi_t(x_t)\|^2$, mean over seeds")
-    handles = [
-        Line2D([], [], color="black", label=f"V = {v:g}", **line)
+    titles = ("gradient and V", "queue and V, HIGH", "queue and V, LOW", "gradient over tasks")
+    for ax, title in zip((left, upper, lower, right), titles, strict=True):
+        ax.set_title(title)
+    s.letter([left, upper, lower, right])
+    handles = [Line2D([], [], color=s.REGIME_COLOR[r], label=s.REGIME_NAME[r] + slopes[r]) for r in ("low", "high")]
+    handles += [Line2D([], [], color="black", label="(a) before a task", **s.BEFORE)]
+    handles += [Line2D([], [], color="black", label="(a) after it", **s.AFTER)]
+    handles += [
+        Line2D([], [], color=s.GREY, label=f"(d) V = {v:g}", linewidth=0.9, **line)
         for v, line in zip(series.values("V"), _V_LINES, strict=False)
     ]
-    right.legend(handles=handles, loc="upper right")
-    for ax, title in zip((left, centre, right), ("gradient and V", "queue and V", "gradient over tasks"), strict=True):
-        ax.set_title(title)
-    s.letter([left, centre, right])
+    figure.legend(handles=handles, loc="outside lower center", ncols=4)
     return s.finish(figure)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from .. import measures
 from ..simulation import simulate
@@ -51,7 +52,7 @@ def draw_variation(tables: Mapping[str, Table]) -> Figure:
     """Left: against the noise c2. Right: against the drift. A dotted line marks the paper's own value."""
     table = tables["variation"]
     figure, axes = s.panels(2, height=2.8, sharey=True)
-    axis_words = {"noise": r"noise $c_2$ (variance a coordinate)", "drift": "drift of the centre over the stream"}
+    axis_words = {"noise": r"noise $c_2$ (variance per coordinate)", "drift": "drift of the centre over the stream"}
     for ax, axis in zip(axes[0], axis_words, strict=True):
         here = table.where(axis=axis)
         for name, (words, color, line) in _SHOWN.items():
@@ -69,5 +70,7 @@ def draw_variation(tables: Mapping[str, Table]) -> Figure:
     axes[0, 0].set_title("HIGH, drift 0.8")
     axes[0, 1].set_title(r"HIGH, $c_2$ = 0.0064")
     s.letter(list(axes[0]))
-    figure.legend(handles=axes[0, 0].get_legend_handles_labels()[0], loc="outside lower center", ncols=5)
+    own = Line2D([], [], color="0.6", linewidth=0.7, linestyle=(0, (1, 2)), label="the paper's value")
+    handles = [*axes[0, 0].get_legend_handles_labels()[0], own]
+    figure.legend(handles=handles, loc="outside lower center", ncols=6)
     return s.finish(figure)

@@ -188,23 +188,7 @@ def minimum_of(x: Array, table: Array) -> Spread | None:
     x, table = x[use], table[:, use]
     if len(x) < 5 or (table <= 0).any() or not 0 < int(table.mean(axis=0).argmin()) < len(x) - 1:
         return None
-    return spread(_vertex(np.log(x), np.log(curve))[0] for curve in table)
-
-
-def lowest_point(x: Array, y: Array) -> tuple[float, float] | None:
-    """Where one curve is smallest, and its value there: the vertex of the same parabola. Points where the curve is not
-    positive do not serve; None if the smallest of the others is at an end, or if there are fewer than three.
-
-    >>> x = np.array([1.0, 2.0, 4.0, 8.0])
-    >>> place, value = lowest_point(x, np.exp(np.log(x / 2.5) ** 2))
-    >>> round(place, 6), round(value, 6)
-    (2.5, 1.0)
-    """
-    use = np.isfinite(y) & (y > 0)
-    x, y = x[use], y[use]
-    if len(x) < 3 or not 0 < int(y.argmin()) < len(x) - 1:
-        return None
-    return _vertex(np.log(x), np.log(y))
+    return spread(_vertex(np.log(x), np.log(curve)) for curve in table)
 
 
 def _slope_error(x: Array, y: Array) -> float:
@@ -215,10 +199,9 @@ def _slope_error(x: Array, y: Array) -> float:
     return float(np.sqrt((residual @ residual) / (len(x) - 2) / (centred @ centred)))
 
 
-def _vertex(log_x: Array, log_y: Array) -> tuple[float, float]:
-    """x and y at the lowest point of a parabola through the best three points; never outside of the grid."""
+def _vertex(log_x: Array, log_y: Array) -> float:
+    """x at the lowest point of a parabola through the best three points; never outside of the grid."""
     at = int(np.clip(log_y.argmin(), 1, len(log_x) - 2))
-    a, b, c = np.polyfit(log_x[at - 1 : at + 2], log_y[at - 1 : at + 2], 2)
+    a, b, _ = np.polyfit(log_x[at - 1 : at + 2], log_y[at - 1 : at + 2], 2)
     inside = -b / (2 * a) if a > 0 else log_x[log_y.argmin()]
-    place = np.clip(inside, log_x[0], log_x[-1])
-    return float(np.exp(place)), float(np.exp(a * place**2 + b * place + c))
+    return float(np.exp(np.clip(inside, log_x[0], log_x[-1])))

@@ -18,7 +18,7 @@ from cold.studies import planned, studies
 from coldtheory.figures import Wanted, registry, style
 from coldtheory.figures.gallery import read_caption
 from coldtheory.paper import paper
-from tests.coldtheory.figures.looks import legends_over_data, outside, smallest_type, unlabelled
+from tests.coldtheory.figures.looks import clipped, legends_over_data, outside, panels, smallest_type, unlabelled
 from tests.coldtheory.figures.made_up import write_run, write_study
 from tests.coldtheory.without_torch import run_without_torch
 
@@ -44,7 +44,7 @@ def test_every_figure_from_made_up_rows(tmp_path, id_):
     assert TrainingData(BY_ID[id_]).state(tmp_path) == "present"
     figure = draw(tmp_path, id_, paper=True)
     assert texts(figure, "watermark") == ["made-up data"]
-    assert "own settings · 2 seeds a point · 100 images a task · MADE-UP ROWS" in texts(figure, "small print")[0]
+    assert "own settings · 2 seeds per point · 100 images per task · MADE-UP ROWS" in texts(figure, "small print")[0]
     words = [text.get_text() for text in figure.findobj(Text)]
     assert not [word for word in words if "nan" in word.lower()]
     with style.styled():
@@ -52,7 +52,35 @@ def test_every_figure_from_made_up_rows(tmp_path, id_):
         assert unlabelled(figure) == []
         assert legends_over_data(figure) == []
         assert outside(figure) == []
+        assert clipped(figure) == []
         assert smallest_type(figure) >= 5.5
+
+
+def test_lines_that_coincide_have_their_names_at_their_ends(tmp_path):
+    for method in ("der", "der++", "cold"):
+        for seed in (0, 1):
+            write_run(tmp_path, dataset="pmnist", method=method, seed=seed)
+    figure = draw(tmp_path, "pmnist_acc_forg")
+    names = [note for note in figure.axes[0].texts if note.get_text() in ("DER", "DER++", "COLD")]
+    boxes = [note.get_window_extent() for note in names]
+    assert len(boxes) == 3
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
+def test_each_map_of_queues_has_its_own_scale_and_accuracies_share_one(tmp_path):
+    """The made-up queues at delta = 10 are a tenth of those at 0; with all of them 0 the panel says so."""
+    write_study(tmp_path, BY_ID["delta_cold"], seeds=(0,))
+    figure = draw(tmp_path, "delta_cold")
+    maps = [ax.collections[0] for ax in panels(figure)]
+    tops = [one.get_clim()[1] for one in maps[:3]]
+    assert tops == [pytest.approx(float(np.nanmax(one.get_array()))) for one in maps[:3]]
+    assert tops[0] > 5 * tops[2]
+    assert len({one.get_clim() for one in maps[3:]}) == 1
+    for place in tmp_path.glob("*-10-0"):
+        kept = dict(np.load(place / ARRAYS))
+        np.savez(place / ARRAYS, **{**kept, "queues": np.zeros_like(kept["queues"])})
+    again = draw(tmp_path, "delta_cold")
+    assert "every queue is empty" in [text.get_text() for text in again.findobj(Text)]
 
 
 def test_one_made_up_row_is_enough_for_the_watermark(tmp_path):
@@ -61,7 +89,7 @@ def test_one_made_up_row_is_enough_for_the_watermark(tmp_path):
             write_run(tmp_path, dataset="split-cifar100", method=method, V=V, made_up=False)
     figure = draw(tmp_path, "varying_V")
     assert texts(figure, "watermark") == []
-    assert texts(figure, "small print") == ["own settings · 1 seed a point · 100 images a task"]
+    assert texts(figure, "small print") == ["own settings · 1 seed per point · 100 images per task"]
     write_run(tmp_path, dataset="split-cifar100", method="cold", V=1000, made_up=True)
     assert texts(draw(tmp_path, "varying_V"), "watermark") == ["made-up data"]
 

@@ -6,6 +6,8 @@ The figure has to be laid out (`style.settle`).
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.collections import PolyCollection
+from matplotlib.patches import Circle
 from matplotlib.text import Text
 
 
@@ -73,6 +75,29 @@ def notes_over_neighbours(figure):
         for other in figure.axes
         if other is not ax and note.get_text() and note.get_window_extent().overlaps(other.get_window_extent())
     ]
+
+
+def clipped(figure):
+    """Panels in which a line, a band or a circle reaches beyond the limits of an axis."""
+    found = []
+    for ax in panels(figure):
+        points = [np.column_stack(line.get_data()) for line in ax.lines if line.get_transform() == ax.transData]
+        points += [path.vertices for one in ax.collections if _is_band(one) for path in one.get_paths()]
+        points += [
+            np.array(circle.center) + circle.radius * np.array([[0, 1], [0, -1], [1, 0], [-1, 0]])
+            for circle in ax.patches
+            if isinstance(circle, Circle)
+        ]
+        for one in points:
+            known = np.asarray(one, dtype=float)
+            inside = ax.transAxes.inverted().transform(ax.transData.transform(known[np.isfinite(known).all(axis=1)]))
+            if len(inside) and (inside.min() < -1e-6 or inside.max() > 1 + 1e-6):
+                found.append(ax.get_title(loc="left"))
+    return found
+
+
+def _is_band(collection):
+    return isinstance(collection, PolyCollection)
 
 
 def _same_line(left, right, name):

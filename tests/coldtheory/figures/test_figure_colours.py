@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from cold.plots.draw import _look
+from cold.catalogue import METHODS
+from cold.plots.looks import LOOKS, OURS, look
 from coldtheory.figures import style
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB
@@ -37,7 +38,7 @@ def lab(color, matrix=None):
         tuple(style.REGIME_COLOR.values()),
         tuple(style.TERM_COLOR[name] for name in ("variation", "first loss", "conflict", "queues")),
         tuple(style.TERM_COLOR[name] for name in ("variation", "first loss", "conflict", "residual")),
-        (_look("cold")["color"], _look("cold-oracle")["color"]),
+        tuple(look(name)["color"] for name in OURS),
     ],
 )
 def test_apart(colors, eyes):
@@ -46,9 +47,21 @@ def test_apart(colors, eyes):
         assert np.linalg.norm(lab(left, matrix) - lab(right, matrix)) > 12, (left, right)  # 2 is just visible
 
 
-def test_methods_differ_in_more_than_colour():
-    from cold.plots.paper_figures import BASELINES  # noqa: PLC0415
+def looks():
+    return {name: look(name) for name in (*METHODS, "cold-distill", "a method of one's own")}
 
-    looks = [(_look(m)["color"], _look(m)["marker"], str(_look(m)["linestyle"])) for m in BASELINES]
-    assert len(set(looks)) == len(BASELINES)
-    assert len({look[1:] for look in looks}) >= len(BASELINES) - 2
+
+def test_every_method_has_a_colour_and_a_marker_of_its_own():
+    assert set(METHODS) <= set(LOOKS)
+    for part in ("color", "marker"):
+        assert len({one[part] for one in looks().values()}) == len(looks())
+    for left, right in combinations([one["color"] for one in looks().values()], 2):
+        assert np.linalg.norm(lab(left) - lab(right)) > 12
+
+
+def test_of_methods_that_nearly_coincide_one_shows_through_the_other():
+    for below, above in (("cold", "cold-oracle"), ("der", "der++"), ("ewc", "online EWC"), ("er", "er-ace")):
+        lower, upper = look(below), look(above)
+        assert (lower["linestyle"], lower["fillstyle"], upper["fillstyle"]) == ("-", "full", "none")
+        assert upper["zorder"] > lower["zorder"]
+        assert upper["markersize"] > lower["markersize"] + 1

@@ -14,7 +14,7 @@ from coldtheory.figures.table import Table, difference, joined, split
 from coldtheory.figures.trajectory import trajectory
 from coldtheory.figures.variation import variation
 from coldtheory.ground.errors import ColdError
-from coldtheory.ground.statistics import lowest_point, slope_of
+from coldtheory.ground.statistics import minimum_of, slope_of
 
 
 def test_trajectory_is_the_simulators_series():
@@ -104,9 +104,9 @@ def test_slope_and_turning_point_of_known_curves():
     assert fit.slope == pytest.approx(-0.8)
     assert fit.half == pytest.approx(12.7062 * 0.1, rel=1e-4)  # t quantile of two seeds times s.d./sqrt(2)
     assert slope_of(x, np.stack([x, x]), (50.0, 60.0)) is None
-    V, y = lowest_point(x, np.exp((np.log(x) - np.log(77.0)) ** 2))
-    assert (V, y) == pytest.approx((77.0, 1.0))
-    assert lowest_point(x, x) is None
+    found = minimum_of(x, np.stack([np.exp((np.log(x) - np.log(V)) ** 2) for V in (70.0, 84.0)]))
+    assert (found.mean, found.se) == pytest.approx((77.0, 7.0))
+    assert minimum_of(x, x[None]) is None
 
 
 def test_tables_survive_the_disk():

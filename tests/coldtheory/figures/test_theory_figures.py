@@ -9,14 +9,26 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from coldtheory.figures import gallery, registry, style
+from coldtheory.figures.gradient import turning_words
 from coldtheory.figures.table import Table, difference, split
 from coldtheory.ground.errors import ColdError
 from coldtheory.report.gallery import figure_cards
 from coldtheory.store import read_rows, row_files
-from tests.coldtheory.figures.looks import legends_over_data, notes_over_neighbours, outside, smallest_type, unlabelled
+from paper_checks import _toy
+from paper_checks.toy_gradient import where_it_turns
+from tests.coldtheory.figures.looks import (
+    clipped,
+    legends_over_data,
+    notes_over_neighbours,
+    outside,
+    smallest_type,
+    unlabelled,
+)
 from tests.coldtheory.figures.small import SMALL
 
 IDS = [figure.id for figure in registry.figures() if figure.kind == "theory"]
@@ -302,17 +314,53 @@ def test_committed_pictures_belong_to_this_code(id_):
 
 @pytest.mark.parametrize("id_", IDS)
 def test_how_the_committed_pictures_look(id_):
-    """Redrawn from the committed CSV: sizes, labels, and nothing over the data."""
-    figure = registry.find(id_, registry.figures())
-    table = Table.from_csv((COMMITTED / f"{id_}.csv").read_text())
-    picture = figure.picture(split(table, [data.name for data in figure.data]))
+    """Redrawn from the committed CSV: sizes, labels, nothing over the data, and nothing clipped at an axis."""
+    picture = redrawn(id_)
     with style.styled():
+        assert clipped(picture) == []
         assert picture.get_figwidth() in (style.COLUMN, style.PAGE)
         assert unlabelled(picture) == []
         assert legends_over_data(picture) == []
         assert outside(picture) == []
         assert notes_over_neighbours(picture) == []
         assert smallest_type(picture) >= 5.5
+
+
+def redrawn(id_):
+    figure = registry.find(id_, registry.figures())
+    table = Table.from_csv((COMMITTED / f"{id_}.csv").read_text())
+    return figure.picture(split(table, [data.name for data in figure.data]))
+
+
+def words_in(picture):
+    return [text.get_text() for text in picture.findobj(Text) if text.get_text().strip()]
+
+
+def test_one_turning_point_everywhere():
+    """In the figures, in the claim, on the page of findings and on that of claims; the numbers come from one rule."""
+    found = _toy.turning_point("high")
+    words = turning_words(found)
+    for id_ in ("gradient", "turning"):
+        assert [text for text in words_in(redrawn(id_)) if words in text], id_
+    assert f"V = {words} (HIGH)" in where_it_turns().evidence
+    for page in ("findings.md", "claims.md"):
+        assert f"V = {words}" in (COMMITTED.parent / "docs" / page).read_text(), page
+
+
+def test_heatmaps_of_queues_name_their_regime_and_say_where_they_are_empty():
+    assert "every queue of one seed, CONFLICT" in words_in(redrawn("queues"))
+    assert words_in(redrawn("queues_delta")).count("every queue is empty") == 1
+
+
+def test_a_cut_line_shows_where_it_goes_on():
+    with style.styled():
+        ax = style.panels(1)[1][0, 0]
+        x, y = np.array([1.0, 2.0, 4.0, 8.0]), np.array([1.0, 100.0, 1.0, 0.0])
+        style.cut_line(ax, x, y, low=0.1, high=10.0, color="black")
+    x, y = ax.lines[0].get_data()
+    assert (np.nanmin(y), np.nanmax(y)) == pytest.approx((0.1, 10.0))
+    assert x[1] == pytest.approx(np.sqrt(2.0))  # half of the way to 100, on logarithmic axes
+    assert len([note for note in ax.texts if note.arrow_patch]) == 3  # out at the top, back in, and out below
 
 
 def test_the_gallery_stays_small():
