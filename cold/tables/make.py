@@ -99,7 +99,7 @@ def fill_table(
     committed.
     """
     from ..grid import fill  # noqa: PLC0415  (joblib and more, only where runs are made)
-    from ..verify import run_again  # noqa: PLC0415
+    from ..verify import run_again, to_replace  # noqa: PLC0415
 
     tried: set[str] = set()
     failed: dict[str, str] = {}
@@ -108,7 +108,12 @@ def fill_table(
         if again and (old := _to_repeat(made, tried)):
             tried |= {run.run_id for run in old}
             done = run_again(
-                old, engine=engine, data_root=data_root, replacing=True, retry_failed=retry_failed, on_event=on_event
+                old,
+                engine=engine,
+                data_root=data_root,
+                replacing=to_replace,
+                retry_failed=retry_failed,
+                on_event=on_event,
             )
             failed |= {one.stored.run_id: one.error for one in done if one.error}
             continue

@@ -36,7 +36,7 @@ def run_again(
     engine: Engine,
     data_root: Path | None = None,
     out: Path | None = None,
-    replacing: bool = False,
+    replacing: Callable[[Result, Result], bool] | None = None,
     retry_failed: bool = False,
     on_event: Callable[[Event], None] | None = None,
 ) -> list[Again]:
@@ -44,8 +44,9 @@ def run_again(
 
     out       : folder for the new runs, which stay there; by default a folder `again` beside the stored ones, which
                 goes away as they end
-    replacing : put every run that ends in the place of the stored one. Nothing is removed before its successor is
-                complete, so that a stopped call loses nothing; the same call goes on with runs that were begun
+    replacing : asked, with the stored run and the new one, whether that belongs in its place. Nothing is removed before
+                its successor is complete, so that a stopped call loses nothing; the same call goes on with runs that
+                were begun
     """
     made: list[Again] = []
     for place, group in groupby(sorted(stored, key=_named), key=lambda run: _named(run).parent):
@@ -61,7 +62,7 @@ def _in_one_place(
     engine: Engine,
     data_root: Path | None,
     out: Path | None,
-    replacing: bool,
+    replacing: Callable[[Result, Result], bool] | None,
     retry_failed: bool,
     on_event: Callable[[Event], None] | None,
 ) -> list[Again]:
@@ -72,7 +73,7 @@ def _in_one_place(
         run, folder = stored[event.run_id], target / event.run_id
         if event.state in ("done", "reused"):
             new = _in_memory(read_result(folder))
-            if replacing:
+            if replacing is not None and replacing(run, new):
                 replace_run(run, new)
             if out is None:
                 shutil.rmtree(folder)
