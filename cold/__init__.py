@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .queues import VirtualQueues
     from .runs import Result, read_result
     from .trainer import Trainer
+    from .tuning import best_settings
 
 __all__ = [
     "COLD",
@@ -46,6 +47,7 @@ __all__ = [
     "RunConfig",
     "Trainer",
     "VirtualQueues",
+    "best_settings",
     "make_config",
     "read_result",
 ]
@@ -53,7 +55,7 @@ __all__ = [
 _HOME = {
     "COLD": "dpp", "Callback": "dpp", "Diagnostics": "diagnostics", "Memory": "memory", "Result": "runs",
     "RunConfig": "config", "Trainer": "trainer", "VirtualQueues": "queues", "make_config": "config",
-    "read_result": "runs",
+    "read_result": "runs", "best_settings": "tuning",
 }  # fmt: skip
 
 

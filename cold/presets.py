@@ -14,6 +14,7 @@ from .catalogue import LOSS, METHODS, method_title, named_by_constraint, named_b
 from .config import RunConfig, make_config, read_config
 
 PRESETS = ("paper",)
+PROVENANCE = "provenance"  #: a table in a file of settings that says where they come from, and is no setting
 _OPTIMIZERS = {"ADAM": "adam", "SGD-M": "sgdm"}
 
 
@@ -55,11 +56,16 @@ def preset_settings(preset: str, dataset: str, method: str, memory: int | None) 
     }
 
 
-def build_config(path: Path | None, flags: Mapping[str, Any]) -> RunConfig:
-    """Defaults, preset, file, flags: a later one wins."""
-    stored = {} if path is None else read_config(path)
-    named = {**stored, **flags}
-    layers: list[Mapping[str, Any]] = [stored, flags]
+def settings_in(path: Path) -> dict[str, Any]:
+    """The settings of a TOML file, without what it says of where they come from."""
+    return {name: value for name, value in read_config(path).items() if name != PROVENANCE}
+
+
+def build_config(path: Path | None, flags: Mapping[str, Any], chosen: Mapping[str, Any] | None = None) -> RunConfig:
+    """Defaults, preset, chosen settings (`cold run --settings`), file, flags: a later one wins."""
+    stored, beneath = {} if path is None else settings_in(path), chosen or {}
+    named = {**beneath, **stored, **flags}
+    layers: list[Mapping[str, Any]] = [beneath, stored, flags]
     if named.get("preset") is not None:
         plain = RunConfig()
         layers.insert(

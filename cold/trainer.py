@@ -50,7 +50,7 @@ _PARTS = ("config", "model", "optimizer", "method", "streams", "position", "reco
 
 
 class Stopped(Exception):
-    """The run was asked to stop; its state is saved."""
+    """The run was asked to stop, or has come as far as it was to come; its state is saved."""
 
 
 class Trainer:
@@ -160,12 +160,15 @@ class Trainer:
         if stored is None and self.group.leads:
             print(f"note: {what} does not record its data; they are taken to be this run's", file=sys.stderr)
 
-    def run(self, *, resume: bool = False) -> Result:
-        """Train to the end; with `resume` from the last checkpoint in the folder, if there is one."""
-        with repeatable(self.config.deterministic):
-            return self._run(resume=resume)
+    def run(self, *, resume: bool = False, until: int | None = None) -> Result:
+        """Train to the end; with `resume` from the last checkpoint in the folder, if there is one.
 
-    def _run(self, *, resume: bool) -> Result:
+        until : stop between two tasks as soon as so many are evaluated, by `Stopped`; a later call goes on
+        """
+        with repeatable(self.config.deterministic):
+            return self._run(resume=resume, until=until)
+
+    def _run(self, *, resume: bool, until: int | None) -> Result:
         if resume and self.folder is not None:
             self._resume()
             self.group.wait()
@@ -175,6 +178,8 @@ class Trainer:
                 self.record.start = self._evaluate()
                 self.record.queues.append(self._queues())
             while self.position.task < len(self.stream.tasks):
+                if until is not None and len(self.record.accuracy) >= until:
+                    raise Stopped
                 self._run_task()
             return self._finish()
         except _OF_FOREIGN_STATE as error:

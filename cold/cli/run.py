@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -23,7 +23,7 @@ from ..checkpoint import checkpoints, remove_checkpoints
 from ..config import AUTO, RunConfig
 from ..distributed import joined
 from ..loggers import Logger, check_logger, open_logger
-from ..presets import build_config
+from ..presets import build_config, settings_in
 from ..record import Progress as Place
 from ..runs import RESULT, Result, check_same_run, find_runs, only_writer
 from ..trainer import Stopped, Trainer
@@ -47,6 +47,13 @@ def run(
     ] = None,
     preset: Annotated[
         Text, typer.Option(help="Named settings; paper: those of the paper's tables for dataset, method and memory.")
+    ] = None,
+    settings: Annotated[
+        Text,
+        typer.Option(
+            help="best: what stored tuning runs chose for dataset, method and size (cold settings lists them); or a "
+            "file that cold tune wrote."
+        ),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="Settings from a TOML file; flags override it.")] = None,
     scenario: Annotated[
@@ -223,7 +230,7 @@ def run(
         flags["forget_acc"] = _share(forget_acc)
     if online:
         flags["epochs"] = 1
-    chosen = build_config(config, flags)
+    chosen = build_config(config, flags, None if settings is None else _tuned(settings, config, flags))
     checkpoint_every = number("--checkpoint-every", checkpoint_every, least=0)
     wanted = [*(log or []), *([f"tensorboard:{tensorboard}"] if tensorboard is not None else [])]
     for text in wanted:
@@ -254,9 +261,9 @@ def run(
         assert trainer.folder is not None
         with only_writer(trainer.folder) if group.leads else nullcontext():
             if group.leads:
-                place, settings = trainer.folder, trainer.config.as_dict()
+                place, told = trainer.folder, trainer.config.as_dict()
                 loggers += [
-                    opened.enter_context(open_logger(text, folder=place, name=place.name, settings=settings))
+                    opened.enter_context(open_logger(text, folder=place, name=place.name, settings=told))
                     for text in wanted
                 ]
             try:
@@ -292,6 +299,17 @@ def _number(name: str, text: str, wanted: str) -> float:
         return float(text)
     except ValueError:
         raise ColdError(f"cannot read {name} {text!r}; give {wanted}") from None
+
+
+def _tuned(name: str, config: Path | None, flags: dict[str, Any]) -> dict[str, Any]:
+    """The settings that --settings names; says on stderr where they come from."""
+    from ..tuning.stored import named_settings, origin_lines  # noqa: PLC0415  (tables and runs, where asked for)
+
+    wanted = {**({} if config is None else settings_in(config)), **flags}
+    found = named_settings(name, wanted)
+    for line in origin_lines(found, wanted):
+        print(line, file=sys.stderr)
+    return found.settings
 
 
 def _run(trainer: Trainer, folder: Path, *, resume: bool, fresh: bool) -> Result:

@@ -266,6 +266,24 @@ def _method(name: str) -> Settings:
     return {**known, **told.get(name, {})}
 
 
+def tuning_defaults() -> Settings:
+    """What every tuning run has, unless a benchmark says otherwise: the held-out share and the seed."""
+    shared = declarations()["tuning"]
+    return {**shared["settings"], "seed": shared["seed"]}
+
+
+def on_equal_terms(method: str, base: Settings) -> tuple[Settings, Tuning | None]:
+    """What the file gives a method on equal terms, and what is tuned of it, on a benchmark of any settings `base`.
+
+    A method of the user's own has its learning rate tuned; one that the file leaves untuned has None.
+    """
+    known = method in METHODS or method in declarations()["method"]
+    about = _method(method) if known else {}
+    with _following_schema(method):
+        tuning = _tuning(method, about, {"base": base}) if about.get("tuned", True) else None
+    return about.get("equal", {}), tuning
+
+
 def _row(key: str, kind: str, about: Settings) -> Row:
     variant = declarations()["variant"].get(key, {})
     name = variant.get("method", key)

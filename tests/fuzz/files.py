@@ -29,8 +29,8 @@ from cold.runs import find_runs, merge, unpack
 from cold.studies import planned, read_study
 from coldtheory.figures.gallery import read_caption
 from coldtheory.ground.errors import ColdError
+from coldtheory.ground.writing import to_toml
 from coldtheory.report.outcomes import read_outcomes
-from coldtheory.search.files import to_toml
 from coldtheory.search.rerun import rerun
 from coldtheory.sources import load_source
 from coldtheory.store import StoredRows

@@ -48,7 +48,7 @@ def test_every_command_parses_back_to_its_cell(monkeypatch):
     """The real parser of `cold run`, on every command that any table may print."""
     build = run_command.build_config
 
-    def stop(path, flags):
+    def stop(path, flags, chosen=None):
         raise Built(build(path, flags))
 
     monkeypatch.setattr(run_command, "build_config", stop)

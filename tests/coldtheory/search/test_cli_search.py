@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from coldtheory.cli import app
 from coldtheory.counterexamples import load_counterexample
 from coldtheory.counterexamples import replay as evaluate_again
-from coldtheory.search.files import to_toml
+from coldtheory.ground.writing import to_toml
 from coldtheory.search.rerun import rerun
 from tests.calls import calls_of
 
@@ -178,6 +178,7 @@ def test_toml_comes_back_as_it_went():
         "whole": 3,
         "yes": True,
         "nothing": None,
+        "rows": [{"a": 1, "b": [2]}, {"a": 3}],
         "table": {"inner-name": {"odd key": 1.5}},
     }
     back = tomllib.loads(to_toml(data))
