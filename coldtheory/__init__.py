@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .ground.errors import ColdError, DivergenceWarning
     from .memory import memory_error, memory_needed
     from .quadratics import Quadratics
+    from .settings import per_run
     from .simulation import Run, largest_stable_eta, simulate
     from .tasks import Tasks, as_tasks, from_optima, from_points, from_regression, make_tasks
 
@@ -36,6 +37,7 @@ __all__ = [
     "make_tasks",
     "memory_error",
     "memory_needed",
+    "per_run",
     "simulate",
 ]
 
@@ -54,6 +56,7 @@ _HOME = {
     "make_tasks": "tasks",
     "memory_error": "memory",
     "memory_needed": "memory",
+    "per_run": "settings",
     "simulate": "simulation",
 }
 
