@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .advice import Advice, advise
     from .geometry import Ball
     from .ground.errors import ColdError, DivergenceWarning
     from .memory import memory_error, memory_needed
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Advice",
     "Ball",
     "ColdError",
     "DivergenceWarning",
     "Quadratics",
     "Run",
     "Tasks",
+    "advise",
     "as_tasks",
     "from_optima",
     "from_points",
@@ -42,12 +45,14 @@ __all__ = [
 ]
 
 _HOME = {
+    "Advice": "advice",
     "Ball": "geometry",
     "ColdError": "ground.errors",
     "DivergenceWarning": "ground.errors",
     "Quadratics": "quadratics",
     "Run": "simulation",
     "Tasks": "tasks",
+    "advise": "advice",
     "as_tasks": "tasks",
     "from_optima": "tasks",
     "from_points": "tasks",

@@ -95,7 +95,7 @@ class OwnReference:
                 f"the reference rule must return one loss per past task, so numbers that broadcast to {wanted} for "
                 f"task {past + 1}, got {answer.shape}; a rule that is written for one run needs per_run"
             ) from None
-        running = np.isfinite(self.models[:, :, past]).all(axis=-1)  # a diverged run has no losses
+        running = np.isfinite(self.losses[:, :, : past + 1]).all(axis=(-2, -1))  # a diverged run has no losses
         if not np.isfinite(found[running]).all():
             raise ColdError(f"the reference rule must return finite losses; for task {past + 1} one of them is not")
         return found

@@ -273,10 +273,11 @@ def simulate(
     return run
 
 
-def largest_stable_eta(run: Run, index: tuple[int, ...] = ()) -> float:
-    """The largest eta with eta * alpha_t <= 2 at every task, for one entry of `run` (to 0.1 %).
+def largest_stable_eta(run: Run, index: tuple[int, ...] = (), *, most: float = 2.0) -> float:
+    """The largest eta with eta * alpha_t <= `most` at every task, for one entry of `run` (to 0.1 %): 2 is the limit of
+    descent, 1 what Theorem 3 asks for.
 
-    alpha_t holds the queues, which depend on eta: found by simulating a shrinking grid below 2/(V L).
+    alpha_t holds the queues, which depend on eta: found by simulating a shrinking grid below most/(V L).
     """
     lead = len(run.tasks.streams)
     tasks = run.tasks[index[:lead]] if lead else run.tasks
@@ -286,7 +287,7 @@ def largest_stable_eta(run: Run, index: tuple[int, ...] = ()) -> float:
     schedule = run.settings.V_schedule
     if isinstance(schedule, np.ndarray) and run.factor is not None:
         schedule = run.factor[index]
-    limit = 2.0 / (run.V_t[index].max() * tasks.phi.smoothness)
+    limit = most / (run.V_t[index].max() * tasks.phi.smoothness)
     low, high = 1e-6, 1.0
     for _ in range(6):
         grid = np.geomspace(low, high, 16)
@@ -294,7 +295,7 @@ def largest_stable_eta(run: Run, index: tuple[int, ...] = ()) -> float:
         settings = replace(run.settings, eta=grid * limit, V_schedule=schedule, noise_seed=seed, **tried)
         probe = _run(tasks, settings, run.w[(*index, 0)])
         with np.errstate(over="ignore", invalid="ignore"):  # a diverged probe is far beyond every number
-            stable = (probe.eta * probe.alpha <= 2.0).all(axis=-1)
+            stable = (probe.eta * probe.alpha <= most).all(axis=-1)
         if not stable.any():
             return 0.0
         best = int(np.flatnonzero(stable)[-1])

@@ -22,7 +22,7 @@ from .tasks import REGIMES, Tasks, from_optima, make_tasks, with_sampled_points
 _SAMPLING = ("n", "m", "spread")
 _NPZ_ARRAYS = ("optima", "hessians", "memory_optima", "memory_hessians")
 _ARRAY_KINDS = (".npz", ".csv")
-_FILE_KINDS = (".toml", *_ARRAY_KINDS)
+FILE_KINDS = (".toml", *_ARRAY_KINDS)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def load_source(text: str) -> Source:
     if text in REGIMES:
         return Source(text)
     path = Path(text)
-    if path.suffix not in _FILE_KINDS:
+    if path.suffix not in FILE_KINDS:
         raise unknown_name("regime", text, [*REGIMES, "all", "FILE.toml", "FILE.npz", "FILE.csv"])
     if not os.path.lexists(path):
         raise ColdError(f"no file {text}; give a regime ({', '.join(REGIMES)}) or a .toml, .npz or .csv file")

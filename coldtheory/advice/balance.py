@@ -71,7 +71,7 @@ def balance(tasks: Tasks, setting: Setting) -> Balance:
             break
         low /= 100.0
     else:
-        raise ColdError("no V keeps eta alpha_t <= 1 on these tasks; take a smaller eta")
+        raise ColdError("no V keeps eta alpha_t <= 1 on these tasks; take a much smaller eta, or eta='auto'")
     with quiet():
         gradient = _over_streams(sweep.avg_grad_sq_before)
     closed, why = _closed_form(tasks, setting, V)

@@ -27,7 +27,6 @@ class Setting:
     reference: Reference | Rule = "previous"
     weights: Weights = "mean"
     solver: Solver = "gd"
-    controller: str | None = None
     w0: Array | None = None
 
     def run(self, tasks: Tasks, V: ArrayLike) -> Run:
