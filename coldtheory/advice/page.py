@@ -57,7 +57,7 @@ def _answer_step(advice: Advice) -> str:
     if isinstance(setting.eta, str):
         return "eta = auto keeps eta alpha_t at 1/2, as Theorem 3 is printed"
     eta, theorem, stable = float(setting.eta), advice.eta_theorem or 0.0, advice.eta_stable or 0.0
-    limits = f"(at most {shown(theorem)} by Theorem 3, {shown(stable)} to descend)"
+    limits = f"(Theorem 3: {shown(theorem)}; descent: {shown(stable)})"
     words = "is safe" if eta <= theorem else "descends" if eta <= stable else "is too large"
     return f"eta = {shown(eta)} {words} {limits}"
 
@@ -88,7 +88,7 @@ def _answer_guarantee(advice: Advice) -> str:
     first = holding[0]
     sharpest = min((one.sharpest.bound for one in holding if one.sharpest.bound is not None), default=None)
     return (
-        f"{_name(first.title)}: gradient at most {shown(first.main.bound)}, sharpened {shown(sharpest)}; measured "
+        f"{_name(first.title)}: gradient at most {shown(first.main.bound)} (sharpened {shown(sharpest)}), measured "
         f"{shown(first.main.measured)}"
     )
 

@@ -41,6 +41,10 @@ def percent(share: float) -> str:
     return f"{shown(100 * share, 2)} %"
 
 
+def _wrapped(words: str, width: int) -> list[str]:
+    return textwrap.wrap(words, width, break_on_hyphens=False, break_long_words=False)
+
+
 @dataclass(frozen=True)
 class Table:
     """Columns of texts; a title that ends in a blank is aligned to the left, and the last column may wrap."""
@@ -60,7 +64,7 @@ class Table:
             ]
             head = "".join(f"{cell}  " for cell in cells[:-1])
             if self.titles[-1].endswith(" "):
-                last = textwrap.wrap(row[-1], max(width - before, 20)) or [""]
+                last = _wrapped(row[-1], max(width - before, 20)) or [""]
                 found += [f"{head}{last[0]}".rstrip(), *(" " * before + more for more in last[1:])]
             else:
                 found.append(f"{head}{cells[-1]}".rstrip())
@@ -77,7 +81,7 @@ class Part:
     def lines(self, width: int = WIDTH) -> list[str]:
         found = [self.title.upper()]
         for block in self.blocks:
-            found += block.lines(width) if isinstance(block, Table) else textwrap.wrap(block, width)
+            found += block.lines(width) if isinstance(block, Table) else _wrapped(block, width)
             found.append("")
         return found
 
@@ -95,7 +99,7 @@ class Page:
         room = max(len(label) for label, _ in self.answer) + 2
         lines = []
         for label, words in self.answer:
-            first, *more = textwrap.wrap(words, width - room)
+            first, *more = _wrapped(words, width - room)
             lines += [f"{label:<{room}}{first}", *(" " * room + line for line in more)]
         return lines
 

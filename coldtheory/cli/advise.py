@@ -59,7 +59,7 @@ def advise_on(
         found = advice_on(tasks)
         if found is None:
             o.parse_sources(tasks)  # says what tasks may be
-            raise ColdError(f"advise takes one source of tasks, got {tasks!r}; for all regimes call it three times")
+            raise ColdError(f"advise takes one source of tasks, got {tasks!r}; name low, high or conflict")
         typer.echo(json.dumps(found.data) if as_json else found.text())
         return
     (source,) = o.parse_sources(tasks)
