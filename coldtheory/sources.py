@@ -97,7 +97,10 @@ def load_source(text: str) -> Source:
     if path.suffix == ".toml":
         return _from_toml(path)
     arrays: dict[str, Any] = _from_npz(path) if path.suffix == ".npz" else {"optima": _from_csv(path)}
-    made = from_optima(**arrays)  # every complaint about shapes and numbers comes now
+    try:
+        made = from_optima(**arrays)  # every complaint about shapes and numbers comes now
+    except ColdError as error:
+        raise ColdError(f"{path.name}: {error}") from None
     if len(made.streams) > 1:
         raise ColdError(f"optima in {path.name} must have shape (T, d) or (S, T, d), got {arrays['optima'].shape}")
     digest = hashlib.sha256()

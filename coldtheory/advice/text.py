@@ -22,10 +22,10 @@ def shown(value: float | None, digits: int = 3) -> str:
     """
     if value is None or not np.isfinite(value):
         return "–"
-    size = abs(value)
-    if 1000 <= size < 1e6:
-        return f"{significant(value, digits):,.0f}"
-    text = f"{significant(value, digits):.{digits}g}"
+    rounded = significant(value, digits)
+    if 1000 <= abs(rounded) < 1e6:
+        return f"{rounded:,.0f}"
+    text = f"{rounded:.{digits}g}"
     mantissa, _, exponent = text.partition("e")
     return f"{mantissa}e{int(exponent)}" if exponent else text
 
