@@ -12,22 +12,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .advice import Advice, advise
     from .geometry import Ball
     from .ground.errors import ColdError, DivergenceWarning
     from .memory import memory_error, memory_needed
     from .quadratics import Quadratics
+    from .settings import per_run
     from .simulation import Run, largest_stable_eta, simulate
     from .tasks import Tasks, as_tasks, from_optima, from_points, from_regression, make_tasks
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Advice",
     "Ball",
     "ColdError",
     "DivergenceWarning",
     "Quadratics",
     "Run",
     "Tasks",
+    "advise",
     "as_tasks",
     "from_optima",
     "from_points",
@@ -36,16 +40,19 @@ __all__ = [
     "make_tasks",
     "memory_error",
     "memory_needed",
+    "per_run",
     "simulate",
 ]
 
 _HOME = {
+    "Advice": "advice",
     "Ball": "geometry",
     "ColdError": "ground.errors",
     "DivergenceWarning": "ground.errors",
     "Quadratics": "quadratics",
     "Run": "simulation",
     "Tasks": "tasks",
+    "advise": "advice",
     "as_tasks": "tasks",
     "from_optima": "tasks",
     "from_points": "tasks",
@@ -54,6 +61,7 @@ _HOME = {
     "make_tasks": "tasks",
     "memory_error": "memory",
     "memory_needed": "memory",
+    "per_run": "settings",
     "simulate": "simulation",
 }
 

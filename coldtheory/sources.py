@@ -22,7 +22,7 @@ from .tasks import REGIMES, Tasks, from_optima, make_tasks, with_sampled_points
 _SAMPLING = ("n", "m", "spread")
 _NPZ_ARRAYS = ("optima", "hessians", "memory_optima", "memory_hessians")
 _ARRAY_KINDS = (".npz", ".csv")
-_FILE_KINDS = (".toml", *_ARRAY_KINDS)
+FILE_KINDS = (".toml", *_ARRAY_KINDS)
 
 
 @dataclass(frozen=True)
@@ -90,14 +90,17 @@ def load_source(text: str) -> Source:
     if text in REGIMES:
         return Source(text)
     path = Path(text)
-    if path.suffix not in _FILE_KINDS:
+    if path.suffix not in FILE_KINDS:
         raise unknown_name("regime", text, [*REGIMES, "all", "FILE.toml", "FILE.npz", "FILE.csv"])
     if not os.path.lexists(path):
         raise ColdError(f"no file {text}; give a regime ({', '.join(REGIMES)}) or a .toml, .npz or .csv file")
     if path.suffix == ".toml":
         return _from_toml(path)
     arrays: dict[str, Any] = _from_npz(path) if path.suffix == ".npz" else {"optima": _from_csv(path)}
-    made = from_optima(**arrays)  # every complaint about shapes and numbers comes now
+    try:
+        made = from_optima(**arrays)  # every complaint about shapes and numbers comes now
+    except ColdError as error:
+        raise ColdError(f"{path.name}: {error}") from None
     if len(made.streams) > 1:
         raise ColdError(f"optima in {path.name} must have shape (T, d) or (S, T, d), got {arrays['optima'].shape}")
     digest = hashlib.sha256()

@@ -27,10 +27,10 @@ from ..quadratics import Array
 from ..tolerance import RTOL, loss_rounding
 from .base import Bound, Explanation, Statement, make
 from .comparators import Comparators, comparators
-from .facts import PLAIN, Facts
+from .facts import PLAIN, POSSIBLE, Facts
 
 _NAME = ("forgetting", "new:forgetting")
-_PREMISES = ("mean weights", "no reference is worse than x_k", *PLAIN)
+_PREMISES = ("mean weights", "no reference is worse than x_k", POSSIBLE, *PLAIN)
 _EPS = float(np.finfo(np.float64).eps)
 
 

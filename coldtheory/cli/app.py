@@ -23,7 +23,7 @@ _SWEEPS = (
 _MODULES = {
     **dict.fromkeys(_SWEEPS, "sweeps"), "simulate": "single", "check": "check", "figures": "figures", "plot": "figures",
     "search": "search", "challenge": "challenge", "replay": "replay", "certify": "certify", "report": "report",
-    "serve": "report", "results": "results", "memory": "memory",
+    "serve": "report", "results": "results", "memory": "memory", "advise": "advise",
 }  # fmt: skip
 
 app = program({name: f"coldtheory.cli.{module}" for name, module in _MODULES.items()}, "coldtheory.commands")
