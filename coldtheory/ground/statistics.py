@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit  # Student's quantile; scipy.stats takes seconds to load
 
 LEVEL = 0.95
 
@@ -115,6 +114,8 @@ def t_interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, fl
 
 def student_quantile(freedom: int, level: float = LEVEL) -> float:
     """The half-width of a two-sided interval in standard errors."""
+    from scipy.special import stdtrit  # noqa: PLC0415  (slow to load, and scipy.stats even more so)
+
     return float(stdtrit(freedom, (1 + level) / 2))
 
 
