@@ -160,7 +160,7 @@ def _best(swept: Mapping[float, Mapping[str, float | None]], name: str, sign: fl
 def _answer_V(config: RunConfig, swept: Mapping[float, Mapping[str, float | None]]) -> str:
     best, accurate = _best(swept, "avg_grad_sq_before", 1.0), _best(swept, "acc", -1.0)
     if len(swept) < 2:
-        return f"{shown(config.V)}, the only one trained: one run cannot rank V"
+        return f"{shown(_V(config))}, the only one trained: one run cannot rank V"
     words = [f"{shown(best)} for the next task"] * (best is not None)
     words += [f"{shown(accurate)} for accuracy"] * (accurate is not None)
     return f"{', '.join(words) or 'no difference'} (sweep of {len(swept)} V, differences above {percent(_ALIKE)})"
@@ -181,7 +181,7 @@ def _which_V(config: RunConfig, found: _Diagnostics, swept: Mapping[float, Mappi
         )  # fmt: skip
         blocks.append(Table(("V", "seeds", "gradient", "accuracy", "forgetting"), rows))
     else:
-        low, high = shown(config.V / 3), shown(config.V * 3)
+        low, high = shown(_V(config) / 3), shown(_V(config) * 3)
         blocks.append(
             "A network has no closed form for the best V, and no other V was trained beside this run. Train some, "
             f"say {low} and {high}, with the same settings into the same folder, and ask again."
@@ -195,11 +195,18 @@ def _which_V(config: RunConfig, found: _Diagnostics, swept: Mapping[float, Mappi
     return Part("Which V", blocks)
 
 
+def _V(config: RunConfig) -> float:
+    """The V that was set; raises where it followed from the number of steps."""
+    if not isinstance(config.V, int | float):
+        raise ColdError("V of this run followed from its number of steps; advise takes a run with a number, as --V 20")
+    return float(config.V)
+
+
 def _largest_V(config: RunConfig, found: _Diagnostics) -> float | None:
     """The V at which eta alpha_t reaches 1 with the queues of this run."""
     if found.L is None or found.alpha_max is None or not found.L > 0:
         return None
-    return (1.0 / config.lr - (found.alpha_max - config.V * found.L)) / found.L
+    return (1.0 / config.lr - (found.alpha_max - _V(config) * found.L)) / found.L
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -222,7 +229,7 @@ def _share(config: RunConfig, found: _Diagnostics) -> float | None:
     alpha = [value for value in found.per_task.get("alpha", []) if value is not None and value > 0]
     if found.L is None or not alpha:
         return None
-    return max(0.0, 1.0 - config.V * found.L / max(alpha))
+    return max(0.0, 1.0 - _V(config) * found.L / max(alpha))
 
 
 def _answer_queues(config: RunConfig, found: _Diagnostics, result: Result) -> str:
@@ -266,7 +273,7 @@ def _rise(result: Result) -> float | None:
 
 def _run(result: Result, config: RunConfig, found: _Diagnostics) -> Part:
     words = (
-        f"{config.method} on {result.dataset}, {result.run_id}: V = {shown(config.V)}, delta = {shown(config.delta)}, "
+        f"{config.method} on {result.dataset}, {result.run_id}: V = {shown(_V(config))}, delta = {shown(config.delta)}, "
         f"lr = {shown(config.lr)}, {config.optimizer}, weights {config.weights}, queues move every "
         f"{config.queue_update}; accuracy {shown(result.metrics.get('acc'), 4)} %."
     )
@@ -314,7 +321,7 @@ def _data(
 ) -> dict[str, Any]:
     return {
         "run_id": result.run_id,
-        "V": config.V,
+        "V": _V(config),
         "V_best_gradient": _best(swept, "avg_grad_sq_before", 1.0),
         "V_best_accuracy": _best(swept, "acc", -1.0),
         "V_largest": _largest_V(config, found),

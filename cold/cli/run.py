@@ -1,4 +1,4 @@
-"""`cold run`: one run, with live progress, checkpoints and resume."""
+"""`cold run`: one run, with live progress, checkpoints and resume. Its help needs no torch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -19,15 +19,15 @@ from coldtheory.ground.command_line import named_value
 from coldtheory.ground.errors import ColdError
 
 from ..catalogue import BENCHMARK_NAMES
-from ..checkpoint import checkpoints, remove_checkpoints
 from ..config import AUTO, RunConfig
-from ..distributed import joined
-from ..loggers import Logger, check_logger, open_logger
 from ..presets import build_config, settings_in
-from ..record import Progress as Place
 from ..runs import RESULT, Result, check_same_run, find_runs, only_writer
-from ..trainer import Stopped, Trainer
 from .show import print_result
+
+if TYPE_CHECKING:
+    from ..loggers import Logger
+    from ..record import Progress as Place
+    from ..trainer import Trainer
 
 OUT = Path("results/runs")
 Text = str | None
@@ -231,6 +231,10 @@ def run(
     if online:
         flags["epochs"] = 1
     chosen = build_config(config, flags, None if settings is None else _tuned(settings, config, flags))
+    from ..distributed import joined  # noqa: PLC0415  (these load torch)
+    from ..loggers import check_logger, open_logger  # noqa: PLC0415
+    from ..trainer import Stopped, Trainer  # noqa: PLC0415
+
     checkpoint_every = number("--checkpoint-every", checkpoint_every, least=0)
     wanted = [*(log or []), *([f"tensorboard:{tensorboard}"] if tensorboard is not None else [])]
     for text in wanted:
@@ -313,6 +317,8 @@ def _tuned(name: str, config: Path | None, flags: dict[str, Any]) -> dict[str, A
 
 
 def _run(trainer: Trainer, folder: Path, *, resume: bool, fresh: bool) -> Result:
+    from ..checkpoint import checkpoints, remove_checkpoints  # noqa: PLC0415  (loads torch)
+
     begun, found = bool(checkpoints(folder)), find_runs(folder)
     finished = found.get(folder.name)
     if fresh:

@@ -1,18 +1,14 @@
-"""`cold eval` and `cold export`: what to do with the weights of a finished run."""
+"""`cold eval` and `cold export`: what to do with the weights of a finished run. Their help needs no torch."""
 
 from __future__ import annotations
 
 import json
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
-from safetensors.torch import load as load_safetensors
-from safetensors.torch import save as save_safetensors
-from torch import Tensor
 
 from coldtheory.ground.command_line import JsonOption
 from coldtheory.ground.errors import ColdError
@@ -22,8 +18,10 @@ from coldtheory.ground.reading import read_bytes
 from ..catalogue import METHODS
 from ..config import make_config
 from ..runs import MODEL, OtherData, Result, find_run, same_data
-from ..trainer import Trainer
 from .show import RunArgument
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def add_to(app: typer.Typer) -> None:
@@ -56,6 +54,10 @@ def evaluate(
     A run names its method and network, but nothing that a result names is ever imported or executed: a method of your
     own is loaded only from the file that --method gives, a network only from what --model names.
     """
+    import numpy as np  # noqa: PLC0415
+
+    from ..trainer import Trainer  # noqa: PLC0415  (loads torch)
+
     result = find_run(run)
     weights = stored_weights(result)
     then = result.array("accuracy")
@@ -129,9 +131,11 @@ def export(
     """
     if file.suffix != ".safetensors":
         raise ColdError(f"{file} must end in .safetensors")
+    from safetensors.torch import save  # noqa: PLC0415  (loads torch)
+
     result = find_run(run)
     weights = stored_weights(result)
-    write_atomically(file, save_safetensors(weights, metadata=_header(result)))
+    write_atomically(file, save(weights, metadata=_header(result)))
     numbers = sum(value.numel() for value in weights.values())
     if as_json:
         typer.echo(json.dumps({"file": str(file), "tensors": len(weights), "numbers": numbers}))
@@ -141,6 +145,8 @@ def export(
 
 def stored_weights(result: Result) -> dict[str, Tensor]:
     """The trained weights that lie beside a result; most committed runs have none, to stay small."""
+    from safetensors.torch import load  # noqa: PLC0415  (loads torch)
+
     path = (result.folder or Path(result.run_id)) / MODEL
     if not path.is_file():
         raise ColdError(
@@ -149,7 +155,7 @@ def stored_weights(result: Result) -> dict[str, Tensor]:
         )
     content = read_bytes(path)
     try:
-        weights: dict[str, Tensor] = load_safetensors(content)
+        weights: dict[str, Tensor] = load(content)
     except Exception as error:  # of safetensors or torch, for a damaged file
         raise ColdError(f"cannot read the weights {path}: {' '.join(str(error).split())[:200]}") from None
     return weights

@@ -280,7 +280,7 @@ def on_equal_terms(method: str, base: Settings) -> tuple[Settings, Tuning | None
     known = method in METHODS or method in declarations()["method"]
     about = _method(method) if known else {}
     with _following_schema(method):
-        tuning = _tuning(method, about, {"base": base}) if about.get("tuned", True) else None
+        tuning = _tuning(method, method, about, {"base": base}) if about.get("tuned", True) else None
     return about.get("equal", {}), tuning
 
 

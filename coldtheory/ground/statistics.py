@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit  # Student's quantile; scipy.stats takes seconds to load
 
 LEVEL = 0.95
 
@@ -115,6 +114,8 @@ def t_interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, fl
 
 def student_quantile(freedom: int, level: float = LEVEL) -> float:
     """The half-width of a two-sided interval in standard errors."""
+    from scipy.special import stdtrit  # noqa: PLC0415  (slow to load, and scipy.stats even more so)
+
     return float(stdtrit(freedom, (1 + level) / 2))
 
 
@@ -140,6 +141,8 @@ def paired_p_value(each: Sequence[float]) -> float:
     sd = standard_deviation(each) if len(each) > 1 else math.nan
     if not sd > 0:
         return 1.0 if math.isnan(sd) or mean_of(each) == 0 else 0.0
+    from scipy.special import stdtr  # noqa: PLC0415  (slow to load)
+
     t = mean_of(each) / (sd / math.sqrt(len(each)))
     return float(2 * stdtr(len(each) - 1, -abs(t)))
 
