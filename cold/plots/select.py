@@ -105,7 +105,10 @@ def _settings(run: Result) -> str:
     """What tells two runs of COLD apart where methods are compared."""
     V, delta = run.config.get("V"), run.config.get("delta")
     own = str(run.config.get("method", "")).startswith("cold") and V is not None and delta is not None
-    return f"V = {V if isinstance(V, str) else f"{V:g}"}, δ = {delta:g}" if own else ""
+    if not own:
+        return ""
+    number = V if isinstance(V, str) else f"{V:g}"
+    return f"V = {number}, δ = {delta:g}"
 
 
 def _entries(panel: Panel, run: Result) -> Iterator[dict[str, Any]]:
