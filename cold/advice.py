@@ -274,8 +274,8 @@ def _rise(result: Result) -> float | None:
 def _run(result: Result, config: RunConfig, found: _Diagnostics) -> Part:
     words = (
         f"{config.method} on {result.dataset}, {result.run_id}: V = {shown(_V(config))}, "
-        f"delta = {shown(config.delta)}, lr = {shown(config.lr)}, {config.optimizer}, weights {config.weights}, queues move every "
-        f"{config.queue_update}; accuracy {shown(result.metrics.get('acc'), 4)} %."
+        f"delta = {shown(config.delta)}, lr = {shown(config.lr)}, {config.optimizer}, weights {config.weights}, "
+        f"queues move every {config.queue_update}; accuracy {shown(result.metrics.get('acc'), 4)} %."
     )
     rows = tuple((name, shown(getattr(found, name)), meaning) for name, meaning in _NUMBERS.items())
     return Part("This run", [words, Table(("quantity ", "value", "meaning "), rows)])
