@@ -127,11 +127,15 @@ def _finished(figure: Figure, path: Path | str | None) -> Figure:
     """Laid out, shown by a notebook, and written if a path is given."""
     vars(figure)["_repr_png_"] = lambda: _content(figure, "png")
     if path is not None:
-        where = Path(path)
-        if where.suffix not in _KINDS:
-            raise ColdError(f"a picture must end in {', '.join(_KINDS)}, got {shown(str(path))}")
-        write_atomically(where, _content(figure, where.suffix[1:]))
+        check_ending(path)
+        write_atomically(Path(path), _content(figure, Path(path).suffix[1:]))
     return figure
+
+
+def check_ending(path: Path | str) -> None:
+    """Raises unless a picture can have this name."""
+    if Path(path).suffix not in _KINDS:
+        raise ColdError(f"a picture must end in {', '.join(_KINDS)}, got {shown(str(path))}")
 
 
 def _content(figure: Figure, kind: str) -> bytes:

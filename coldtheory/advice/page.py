@@ -314,7 +314,7 @@ def _own(advice: Advice) -> Part:
     )
     first = advice.own[0]
     words = (
-        f"{first.title}: on these tasks at V = {shown(advice.V)}. To look for a violation elsewhere: coldtheory "
-        f"challenge {first.statement}"
+        f"{first.title.rstrip('.')}: on these tasks at V = {shown(advice.V)}. To look for a violation elsewhere: "
+        f"coldtheory challenge {first.statement}"
     )
     return Part("Your statement", [words, Table(("form ", "outcome ", "measured", "bound", "missed premises "), rows)])

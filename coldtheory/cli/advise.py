@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from .._plots import check_ending
 from ..ground.errors import ColdError
 from . import options as o
 
@@ -55,6 +56,8 @@ def advise_on(
     """
     from ..advice import advice_on, advise  # noqa: PLC0415  (loads every statement: not for --help)
 
+    if plot is not None:
+        check_ending(plot)
     if not _means_tasks(tasks):
         found = advice_on(tasks)
         if found is None:

@@ -181,4 +181,4 @@ def test_a_statement_of_your_own(tmp_path):
     )
     advice = advise(make_tasks("high", seeds=0, T=20), statement=str(file))
     assert [(one.form, one.outcome) for one in advice.own] == [("hoped", "violated"), ("sure", "holds")]
-    assert "YOUR STATEMENT\nQueues are small." in str(advice)
+    assert "YOUR STATEMENT\nQueues are small:" in str(advice)
