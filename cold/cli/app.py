@@ -10,6 +10,7 @@ _LINES = {
     "show": ("show", "Print the measures and accuracies of a finished run."),
     "compare": ("compare", "Print runs side by side, with the paper's numbers."),
     "table": ("table", "Print one of the paper's tables from stored runs."),
+    "plot": ("plot", "Draw a training figure from finished runs."),
     "study": ("study", "List, plan, run and look after the paper's ablations."),
     "methods": ("methods", "List the methods with their settings and costs."),
     "data": ("data", "List the data sets that are there, or fetch one."),
