@@ -59,12 +59,25 @@ class Source:
             raise ColdError(f"{self.name} fixes its own tasks: leave {' and '.join('--' + name for name in fixed)} out")
         return replace(self, constants={**self.constants, **given})
 
-    def seeds(self, wanted: int) -> list[int]:
-        """The seeds to run: 0 .. wanted-1, or what the user's file holds."""
-        if self.arrays is None or "n" in self.constants:
-            return list(range(whole("seeds, the number of them,", wanted, least=1)))
-        optima = self.arrays["optima"]
-        return list(range(optima.shape[0] if optima.ndim == 3 else 1))
+    def seeds(self, wanted: int | list[int] | tuple[int, ...] | range) -> list[int]:
+        """The seeds to run. A number asks for 0 .. wanted-1, or for all streams of a user's file; a list is taken as it
+        is, and a file must hold these streams."""
+        streams = None
+        if self.arrays is not None and "n" not in self.constants:
+            optima = self.arrays["optima"]
+            streams = optima.shape[0] if optima.ndim == 3 else 1
+        if not isinstance(wanted, list | tuple | range):
+            count = whole("seeds, the number of them,", wanted, least=1)
+            return list(range(count if streams is None else streams))
+        seeds = [whole("every one of the seeds", seed, least=0) for seed in wanted]
+        if not seeds:
+            raise ColdError("the list of seeds is empty; give at least one")
+        if streams is not None and max(seeds) >= streams:
+            held = (
+                "one stream, of the seed 0" if streams == 1 else f"{streams} streams, of the seeds 0 to {streams - 1}"
+            )
+            raise ColdError(f"{self.name} holds {held}, but the seeds include {max(seeds)}; leave --seeds out")
+        return seeds
 
     def tasks(self, seeds: Sequence[int]) -> Tasks:
         """The tasks of these seeds, one stream each."""

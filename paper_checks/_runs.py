@@ -73,7 +73,7 @@ class StoredRuns:
         found = [(cell, self.get(cell.config.run_id)) for cell in cells]
         lacking = sum(run is None for _, run in found)
         if lacking:
-            command = f"cold study run {name} --profile {PROFILE} --out runs/study-{name} --reuse runs"
+            command = f"cold study run {name} --profile {PROFILE} --out runs/study-{name} --runs runs"
             raise NoRuns(f"{lacking} of {len(cells)} runs are not stored", command)
         for seed in count(max(cell.seed for cell in cells) + 1):
             more = [(cell, self.get(cell.config.run_id)) for cell in _cells(name, dataset, settings, seed)]

@@ -10,6 +10,7 @@ _LINES = {
     "show": ("show", "Print the measures and accuracies of a finished run."),
     "compare": ("compare", "Print runs side by side, with the paper's numbers."),
     "table": ("table", "Print one of the paper's tables from stored runs."),
+    "plot": ("plot", "Draw a training figure from finished runs."),
     "study": ("study", "List, plan, run and look after the paper's ablations."),
     "tune": ("tune", "Search settings for a method on validation data."),
     "settings": ("settings", "List the settings that stored tuning runs chose."),

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from coldtheory.ground.command_line import JsonOption
+from coldtheory.ground.command_line import JsonOption, with_old_names
 from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.ground.statistics import LEVEL, paired, spread
 
@@ -24,7 +24,7 @@ _SHOWN = ("acc", "forgetting", "forgetting_after", "bwt", "fwt", "learning_acc",
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command("compare")(compare)
+    app.command("compare", cls=with_old_names({"--all": "--all-measures"}))(compare)
 
 
 def compare(
@@ -33,7 +33,7 @@ def compare(
         str | None, typer.Option("--against", help="A method: print paired differences to it, seed by seed.")
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also F over l ≥ j, BWT, learning and any-time accuracy.")
+        bool, typer.Option("--all-measures", help="Also print F over l ≥ j, BWT, learning and any-time accuracy.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

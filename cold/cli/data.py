@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from coldtheory.ground.command_line import JsonOption
 from coldtheory.ground.errors import ColdError
 
 from ..catalogue import BENCHMARKS
@@ -18,13 +19,9 @@ from ..data.binary import is_jpeg_copy
 from ..data.cache import cache_folder, data_root
 from ..data.data_sets import DATA_SETS, data_set
 from ..data.fetch import fetch
+from .options import DataRootOption
 
 app = typer.Typer(help="List the data sets that are there, or fetch one.", no_args_is_help=True)
-
-DataRootOption = Annotated[
-    Path | None, typer.Option("--data-root", help="Folder of data sets; by default COLD_DATA, or the user's cache.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and nothing else on stdout.")]
 
 
 @app.command("list")

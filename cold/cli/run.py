@@ -22,6 +22,7 @@ from ..catalogue import BENCHMARK_NAMES
 from ..config import AUTO, RunConfig
 from ..presets import build_config, settings_in
 from ..runs import RESULT, Result, check_same_run, find_runs, only_writer
+from .options import OUT, DataRootOption
 from .show import print_result
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from ..record import Progress as Place
     from ..trainer import Trainer
 
-OUT = Path("results/runs")
 Text = str | None
 Whole = int | None
 Number = float | None
@@ -41,9 +41,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def run(
-    dataset: Annotated[Text, typer.Option(help=f"Benchmark: {', '.join(BENCHMARK_NAMES)}.")] = None,
+    dataset: Annotated[Text, typer.Option(help=f"Name of the benchmark. {', '.join(BENCHMARK_NAMES)}.")] = None,
     method: Annotated[
-        Text, typer.Option(help="Method: cold, cold-oracle, finetune, er, ...; cold methods lists all.")
+        Text, typer.Option(help="Method: a name, or FILE.py of your own. 'cold methods' lists the names.")
     ] = None,
     preset: Annotated[
         Text, typer.Option(help="Named settings; paper: those of the paper's tables for dataset, method and memory.")
@@ -63,7 +63,7 @@ def run(
             "or domain (one head, the same labels in every task)."
         ),
     ] = None,
-    tasks: Annotated[Whole, typer.Option(help="Number of tasks.")] = None,
+    tasks: Annotated[Whole, typer.Option("--tasks", "--T", help="Number of tasks.")] = None,
     epochs: Annotated[Whole, typer.Option(help="Epochs per task.")] = None,
     online: Annotated[bool, typer.Option("--online", help="One epoch per task.")] = False,
     memory: Annotated[Whole, typer.Option(help="M: samples in the memory, of all tasks together.")] = None,
@@ -115,18 +115,20 @@ def run(
         ),
     ] = None,
     queue_update: Annotated[Text, typer.Option(help="When queues move: step, epoch, task or never.")] = None,
-    weights: Annotated[Text, typer.Option(help="Queue weights: sum (main text) or mean (appendix).")] = None,
+    weights: Annotated[Text, typer.Option(help="Weights of the queues: mean (appendix) or sum (main text).")] = None,
     reference: Annotated[
         Text,
         typer.Option(
-            help="What cold compares past tasks with: the previous model, the best one (that is cold-oracle), or the "
-            "stored one at the end of the past task."
+            help="Model that past tasks are compared with: previous (Case 1, COLD), best (Case 2, COLD-ORACLE) or "
+            "stored (Case 3, the model at the end of each past task)."
         ),
     ] = None,
     oracle: Annotated[Text, typer.Option(help="How the best model is found: exact, window:N or streaming.")] = None,
     controller: Annotated[
         Text,
-        typer.Option(help="Weights of past tasks: queue, leaky, nupi, yu-neely or augmented, as in leaky:a=0.1."),
+        typer.Option(
+            help="Rule for the weights of past tasks: queue, leaky, nupi, yu-neely or augmented, as in leaky:a=0.1."
+        ),
     ] = None,
     idle: Annotated[
         Text, typer.Option(help="Memory samples of tasks with an empty queue: auto, skip (no backward pass) or joint.")
@@ -143,8 +145,8 @@ def run(
     model: Annotated[
         Text,
         typer.Option(
-            help="Network: mlp-256, mlp-256-256, resnet18 or conv, by default the paper's; or your own: "
-            "package.module:factory, timm:NAME, timm:NAME@FILE.safetensors."
+            help="Network: a name, or package.module:factory of your own. mlp-256, mlp-256-256, resnet18, conv, "
+            "timm:NAME or timm:NAME@FILE.safetensors; by default the paper's."
         ),
     ] = None,
     init: Annotated[
@@ -181,10 +183,17 @@ def run(
             "--diagnostics", help="Also measure gradients, Delta, D_Phi, rho, alpha and bounds along the run."
         ),
     ] = None,
-    profile: Annotated[Text, typer.Option(help="A name for a reduced setting, kept with the result.")] = None,
-    seed: Annotated[Whole, typer.Option(help="Seed of tasks, weights, order, memory and draws.")] = None,
+    profile: Annotated[
+        Text,
+        typer.Option(
+            help="Profile of the runs, which is a name for their size: paper, cpu or smoke. Kept with the result."
+        ),
+    ] = None,
+    seed: Annotated[
+        Whole, typer.Option(help="Seed of the random numbers. Of tasks, first weights, order, memory and draws.")
+    ] = None,
     device: Annotated[Text, typer.Option(help="Device: auto, cpu, cuda, cuda:1, ...")] = None,
-    threads: Annotated[Whole, typer.Option(help="CPU threads of torch.")] = None,
+    threads: Annotated[Whole, typer.Option(help="CPU threads per run.")] = None,
     amp: Annotated[Text, typer.Option(help="Mixed precision: off, bf16 or fp16.")] = None,
     channels_last: Annotated[Switch, typer.Option("--channels-last", help="Memory format for convolutions.")] = None,
     compile: Annotated[Switch, typer.Option("--compile", help="torch.compile the backbone.")] = None,
@@ -192,8 +201,8 @@ def run(
         Switch,
         typer.Option("--deterministic", help="On a GPU: only kernels that repeat bit by bit, and no TF32."),
     ] = None,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the data; by default COLD_DATA.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of runs.")] = OUT,
+    data_root: DataRootOption = None,
+    out: Annotated[Path, typer.Option(help="Where to write. A folder of runs, which gets a folder per run.")] = OUT,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the last checkpoint of the same settings and data.")
     ] = False,

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from coldtheory.ground.command_line import seeds_of, words_of
+from coldtheory.ground.command_line import JsonOption, seeds_of, words_of
 from coldtheory.ground.errors import ColdError, unknown_name
 
 from ..runs import default_roots
@@ -21,6 +21,7 @@ from ..tables.make import PRINTED, FilledTable, fill_table, make, names, sheets,
 from ..tables.printed import complexity, hyperparameters
 from ..tables.sheet import Sheet
 from ..tables.terms import KINDS, Terms, using
+from .options import DataRootOption, JobsOption, RetryOption, SeedsOption
 
 _SHOWN = ("terminal", *FORMATS, "json")
 
@@ -38,25 +39,31 @@ def table(
         ),
     ] = "equal",
     rows: Annotated[str | None, typer.Option(help="Only these rows, by commas: er,cold; default: all.")] = None,
-    seeds: Annotated[str | None, typer.Option(help="Other seeds than the table's: 0,1,2 or 0-8.")] = None,
+    seeds: SeedsOption = None,
     runs: Annotated[
         list[Path] | None,
-        typer.Option(help="Folders with runs, at any depth; default: runs, results/runs and those of the package."),
+        typer.Option(
+            help="Folder of finished training runs. At any depth; may be repeated. Default: runs, results/runs and "
+            "those of the package."
+        ),
     ] = None,
-    form: Annotated[str, typer.Option("--format", help=f"{', '.join(_SHOWN)}.")] = "terminal",
+    form: Annotated[str, typer.Option("--format", help=f"Format of the output. {', '.join(_SHOWN)}.")] = "terminal",
     missing: Annotated[
         bool, typer.Option("--missing", help="Print only the commands of missing runs, one per line.")
     ] = False,
     run: Annotated[
         bool, typer.Option("--run", help="Make the missing runs first; the same call again goes on.")
     ] = False,
-    jobs: Annotated[int, typer.Option(help="With --run: runs at a time; -1: one per core.")] = 1,
+    jobs: JobsOption = 1,
     engine: Annotated[
-        str, typer.Option(help="With --run: serial, loky, dask or slurm; default: loky from two jobs on.")
+        str,
+        typer.Option(help="How jobs are computed. serial, loky, dask or slurm; by default loky from two jobs on."),
     ] = "",
-    out: Annotated[Path | None, typer.Option(help="Folder for new runs; default: as comparisons.toml says.")] = None,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the data; default: COLD_DATA.")] = None,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="With --run: also what failed before.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write. A folder for new runs; by default as comparisons.toml says.")
+    ] = None,
+    data_root: DataRootOption = None,
+    retry_failed: RetryOption = False,
     again: Annotated[
         bool,
         typer.Option("--again", help="With --run: first make runs anew that followed an earlier rule; see the notes."),
@@ -67,7 +74,7 @@ def table(
     terms: Annotated[
         Path | None, typer.Option(help="Comparisons of your own, a TOML file like cold/tables/comparisons.toml.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Print one of the paper's tables from stored runs: mean ± s.d. over seeds, the paper's value beside ours.
 

@@ -18,6 +18,7 @@ from coldtheory.ground.reading import read_bytes
 from ..catalogue import METHODS
 from ..config import make_config
 from ..runs import MODEL, OtherData, Result, find_run, same_data
+from .options import DataRootOption
 from .show import RunArgument
 
 if TYPE_CHECKING:
@@ -32,17 +33,24 @@ def add_to(app: typer.Typer) -> None:
 def evaluate(
     run: RunArgument,
     method: Annotated[
-        str | None, typer.Option(help="The Python file of the run's method, if it is your own.", metavar="FILE.py")
+        str | None,
+        typer.Option(
+            help="Method: a name, or FILE.py of your own. Needed if the run's method is your own.", metavar="FILE.py"
+        ),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="The network of the run, if it is your own.", metavar="package.module:factory"),
+        typer.Option(
+            help="Network: a name, or package.module:factory of your own. Needed if the run's network is your own.",
+            metavar="package.module:factory",
+        ),
     ] = None,
     dataset: Annotated[
-        str | None, typer.Option(help="Where the images of a run on a folder are.", metavar="folder:PATH")
+        str | None,
+        typer.Option(help="Name of the benchmark. Needed if the run was on a folder of images.", metavar="folder:PATH"),
     ] = None,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the data; default: COLD_DATA.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
+    data_root: DataRootOption = None,
+    device: Annotated[str, typer.Option(help="Device: auto, cpu, cuda, cuda:1, ...")] = "auto",
     as_json: JsonOption = False,
 ) -> None:
     """Test the stored weights of a finished run again, and compare with what the run wrote.
@@ -151,7 +159,7 @@ def stored_weights(result: Result) -> dict[str, Tensor]:
     if not path.is_file():
         raise ColdError(
             f"{result.run_id} was kept without its weights ({path} is not there); make the run again with 'cold run', "
-            "or with 'cold study run --weights'"
+            "or with 'cold study run --keep-networks'"
         )
     content = read_bytes(path)
     try:

@@ -8,6 +8,17 @@ A study has one or more grids per profile: `paper` is the printed settings, `cpu
 some seconds for tests. `profiles.toml` has the reduced settings of each dataset, so that studies share their runs.
 """
 
-from .spec import PROFILES, Grid, Picture, Planned, Study, find_study, planned, read_study, studies
+from .spec import PROFILES, Grid, Picture, Planned, Study, all_studies, find_study, planned, read_study, studies
 
-__all__ = ["PROFILES", "Grid", "Picture", "Planned", "Study", "find_study", "planned", "read_study", "studies"]
+__all__ = [
+    "PROFILES",
+    "Grid",
+    "Picture",
+    "Planned",
+    "Study",
+    "all_studies",
+    "find_study",
+    "planned",
+    "read_study",
+    "studies",
+]

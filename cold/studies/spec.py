@@ -64,7 +64,7 @@ class Picture:
 
     def command(self, profile: str, out: Path) -> str:
         place = "" if self.dataset is None else f" --dataset {self.dataset}"
-        return f"coldtheory plot {self.figure}{place} --profile {profile} --out {out}"
+        return f"cold plot {self.figure}{place} --profile {profile} --runs {out}"
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,14 @@ def further_studies() -> tuple[Study, ...]:
     return tuple(read_study(path) for path in sorted(HERE.glob("[a-z]*.toml")) if path.name != BASES)
 
 
+def all_studies() -> tuple[Study, ...]:
+    """Those of the paper, then the others."""
+    return (*studies(), *further_studies())
+
+
 def find_study(name: str) -> Study:
     """A study by id, or one's own by the path of its TOML file."""
-    known = {study.id: study for study in (*studies(), *further_studies())}
+    known = {study.id: study for study in all_studies()}
     if name in known:
         return known[name]
     if name.endswith(".toml"):

@@ -48,13 +48,14 @@ def check(
     only: Annotated[
         str | None,
         typer.Option(
-            "--only", help="An id (with its readings), a label ('new:' for all beyond the paper), or how ids begin."
+            "--only", help="Only this id, or the ids that begin so. Also a label; 'new:' is all beyond the paper."
         ),
     ] = None,
     explain: Annotated[str | None, typer.Option("--explain", help="Explain a claim instead of checking.")] = None,
     runs: o.RunsOption = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Keep the verdicts of all claims in this results folder, for 'report'.")
+        Path | None,
+        typer.Option("--out", help="Where to write. The verdicts of all claims, in a folder of results, for 'report'."),
     ] = None,
     stale: Annotated[
         bool,
@@ -66,9 +67,12 @@ def check(
         bool, typer.Option("--markdown", help="Print a page of Markdown, as in docs/claims.md.")
     ] = False,
     candidates: Annotated[
-        int | None, typer.Option("--candidates", help=f"Of a statement: runs per form (default: {CANDIDATES}).")
+        int | None,
+        typer.Option("--candidates", help=f"Number of runs to try. Of a statement: per form (default: {CANDIDATES})."),
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of a statement: which runs (default: 0).")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Seed of the random numbers. Of a statement (default: 0).")
+    ] = None,
     as_json_: JsonOption = False,
 ) -> None:
     """Check every claim of the paper, and the theorems beyond it; exit 1 if one changes from its recorded verdict.

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..bounds import load_statement
+from ..ground.command_line import with_old_names
 from ..ground.errors import ColdError
 from ..ground.files import write_atomically
 from ..ground.terminal import Bar
@@ -25,41 +26,43 @@ _LISTED = 3  # stale verdicts that are named
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command("report")(write_report)
+    app.command("report", cls=with_old_names({"--check": "--check-claims"}))(write_report)
     app.command("serve")(serve)
 
 
 def write_report(
-    out: Annotated[Path, typer.Option("--out", help="The HTML file to write.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option("--out", help="Where to write. The HTML file.")] = Path("report.html"),
     results: Annotated[
-        Path | None, typer.Option("--results", help="Folder of stored results; without it: results.")
+        Path | None, typer.Option("--results", help="Folder of stored sweeps. Without it: results.")
     ] = None,
     figures: Annotated[
-        Path | None, typer.Option("--figures", help="Folder of pictures; without it: figures, if there.")
+        Path | None, typer.Option("--figures", help="Folder of pictures. Without it: figures, if it is there.")
     ] = None,
     outcomes: Annotated[
         Path | None, typer.Option("--outcomes", help="Verdicts to show: what 'check --json' printed.")
     ] = None,
     statement: Annotated[
         list[str] | None,
-        typer.Option("--statement", help="Show this statement of your own, FILE.py, which is run; may be repeated."),
+        typer.Option("--statement", help="Python file of a statement of your own, which is run. May be repeated."),
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Check every claim now, and store the verdicts.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check-claims", help="Check every claim now, and store the verdicts.")
+    ] = False,
     runs: o.RunsOption = None,
     as_json: o.JsonOption = False,
 ) -> None:
     """Write one HTML file with verdicts, figures and an explorer. It needs no network.
 
-    The verdicts are the stored ones; where none are stored, and with --check, every claim is checked first.
+    The verdicts are the stored ones; where none are stored, and with --check-claims, every claim is checked first.
 
-    Example: [bold]coldtheory report --check && coldtheory serve[/]
+    Example: [bold]coldtheory report --check-claims && coldtheory serve[/]
     """
     if out.is_dir():
         raise ColdError(f"{out} is a folder; name the file to write, such as {out / 'report.html'}")
     if check and outcomes is not None:
-        raise ColdError("--check finds the verdicts and --outcomes reads them: give one of the two")
+        raise ColdError("--check-claims finds the verdicts and --outcomes reads them: give one of the two")
     if results is not None and not results.is_dir():
-        raise ColdError(f"there is no folder {results}; give --results a folder that 'coldtheory sweep-V' wrote")
+        raise ColdError(f"there is no folder {results}; give --results a folder that 'coldtheory sweep' wrote")
     o.check_runs(runs)
     own = [load_statement(word) for word in statement or ()]
     folder = results or Path("results")
@@ -108,7 +111,7 @@ def _tell(found: Outcomes, out: Path, size: int, *, as_json: bool) -> None:
     if found.unknown:
         console.print(
             f"[yellow]{len(found.unknown)} verdicts may be stale:[/] their file does not say what they depend on; "
-            "--check finds them again"
+            "--check-claims finds them again"
         )
     if found.missing:
         console.print(f"[yellow]not among the verdicts:[/] {len(found.missing)} claims of this version")

@@ -112,14 +112,14 @@ def check_formats(kinds: Iterable[str]) -> tuple[str, ...]:
 def check_folder(folder: Path) -> None:
     """Complain before anything is computed if pictures cannot be written there."""
     if folder.exists() and not folder.is_dir():
-        raise ColdError(f"{folder} is a file; give a folder with --to")
+        raise ColdError(f"{folder} is a file; give a folder with --figures")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         raise ColdError(
-            f"cannot write to {folder}: {error.strerror or error}; choose another folder with --to"
+            f"cannot write to {folder}: {error.strerror or error}; choose another folder with --figures"
         ) from None
 
 

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
@@ -42,6 +43,52 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts
 def complain(message: str) -> None:
     """One line on stderr."""
     Console(stderr=True, highlight=False).print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
+
+
+def note(message: str) -> None:
+    """One line on stderr that is no error."""
+    Console(stderr=True, highlight=False).print(f"[yellow]note:[/] {escape(message)}", soft_wrap=True)
+
+
+def tell_old_name(old: str, new: str) -> None:
+    """Say that an old spelling was understood."""
+    note(f"{old} is now {new}; the old spelling works until the next release")
+
+
+def with_old_names(names: Mapping[str, str]) -> type[TyperCommand]:
+    """A command that also takes options by their old names: old -> new. Each use is told on stderr."""
+
+    class Renaming(TyperCommand):
+        old_names = names
+
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            return super().parse_args(ctx, _renamed(args, names))
+
+    return Renaming
+
+
+def typed_command(program: str, context: typer.Context, left_out: Collection[str] = ()) -> str:
+    """The command of a call as one would type it again, options by their first names; defaults are left out."""
+    words = [program, *context.command_path.split()[1:]]
+    for param in context.command.params:
+        name, value = str(param.name), context.params.get(str(param.name))
+        source = context.get_parameter_source(name)
+        if source is None or source.name != "COMMANDLINE" or name in left_out:
+            continue
+        option = [param.opts[0]] if param.param_type_name == "option" else []
+        words += option if isinstance(value, bool) else [*option, str(value)]
+    return shlex.join(words)
+
+
+def _renamed(words: list[str], names: Mapping[str, str]) -> list[str]:
+    end = words.index("--") if "--" in words else len(words)
+    found = list(words)
+    for at, word in enumerate(words[:end]):
+        name, equals, value = word.partition("=")
+        if name in names:
+            found[at] = f"{names[name]}{equals}{value}"
+            tell_old_name(name, names[name])
+    return found
 
 
 @dataclass(frozen=True)

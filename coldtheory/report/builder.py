@@ -43,7 +43,7 @@ _COMMANDS = (
     ("coldtheory sweep-V --regime all", "the runs behind the theory figures; stored in results/"),
     ("coldtheory simulate --regime high --V 200", "one run; the explorer prints the command of its own"),
     ("coldtheory plot all", "draws the figures, and computes what they need first"),
-    ("coldtheory report --check", "checks every claim and writes this page"),
+    ("coldtheory report --check-claims", "checks every claim and writes this page"),
     ("coldtheory serve", "opens it on this machine only"),
 )
 _NO_FIGURES = "<p>No pictures yet; <code>coldtheory plot all</code> draws them.</p>"

@@ -20,7 +20,7 @@ _WIDTHS = (1600, 1200, 900, 600)  # pixels, tried in turn until all pictures fit
 def figure_cards(folder: Path) -> str:
     """Every PNG of the folder as a <figure>, in the order of the gallery; nothing if there is none."""
     if not folder.is_dir():
-        raise ColdError(f"there is no folder {folder}; 'coldtheory plot all --to {folder}' makes it")
+        raise ColdError(f"there is no folder {folder}; 'coldtheory plot all --figures {folder}' makes it")
     order = {figure.id: place for place, figure in enumerate(registry.figures())}
     pictures = sorted(folder.glob("*.png"), key=lambda path: (order.get(path.stem, len(order)), path.name))
     captions = [_caption(path.with_suffix(".json")) for path in pictures]

@@ -127,7 +127,7 @@ def store_outcomes(outcomes: Outcomes, path: Path) -> None:
 
 def read_outcomes(path: Path, runs: Path | None = None) -> Outcomes:
     """Stored outcomes, and which of them are stale with the code and the runs that are here now."""
-    remedy = "make it anew with 'coldtheory report --check'"
+    remedy = "make it anew with 'coldtheory report --check-claims'"
     content = read_json(path, remedy)
     origin = None
     if isinstance(content, dict):

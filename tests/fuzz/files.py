@@ -79,8 +79,8 @@ def formats() -> list[Format]:
             )
             for read in (
                 _stored,
-                _call("coldtheory", "results", "ls", "--json", "--out", "FOLDER"),
-                _call("coldtheory", "results", "export", "STEM", "--out", "FOLDER"),
+                _call("coldtheory", "results", "ls", "--json", "--results", "FOLDER"),
+                _call("coldtheory", "results", "export", "STEM", "--results", "FOLDER"),
                 _call("coldtheory", *f"sweep-V --V 50,200,300 {_SWEEP}".split()),
                 _call("coldtheory", *f"sweep-V --V 50,200 {_SWEEP}".split()),
             )

@@ -208,7 +208,7 @@ def test_another_dataset(call, tmp_path):
     for tasks in (5, 10):
         for method in ("cold", "cold-oracle"):
             write_run(tmp_path / "runs", dataset="pmnist", method=method, tasks=tasks)
-    words = ("plot", "varying_tasks", "--out", tmp_path / "runs", "--to", tmp_path / "to", "--format", "png")
+    words = ("plot", "varying_tasks", "--results", tmp_path / "runs", "--figures", tmp_path / "to", "--format", "png")
     assert call(*words).exit_code == 2
     done = call(*words, "--dataset", "pmnist")
     assert done.exit_code == 0, done.output
@@ -218,8 +218,8 @@ def test_another_dataset(call, tmp_path):
 
 
 def test_missing_stale_and_damaged_runs(call, tmp_path):
-    to = ("--to", tmp_path / "to")
-    done = call("plot", "queue_V_C100", "--out", tmp_path, *to)
+    to = ("--figures", tmp_path / "to")
+    done = call("plot", "queue_V_C100", "--results", tmp_path, *to)
     assert done.exit_code == 2
     assert "no stored runs of COLD-ORACLE on Split-CIFAR100 over V" in done.stderr
     assert "make them with: cold study run queues --profile paper" in done.stderr
@@ -231,22 +231,22 @@ def test_missing_stale_and_damaged_runs(call, tmp_path):
         (json.dumps({"format": "cold-run/1"}), "has no config and no metrics"),
     ):
         (place / RESULT).write_text(bad)
-        done = call("plot", "queue_V_C100", "--out", tmp_path, *to)
+        done = call("plot", "queue_V_C100", "--results", tmp_path, *to)
         assert done.exit_code == 2
         assert len(done.stderr.strip().splitlines()) == 1
         assert words in done.stderr
-        listed = json.loads(call("figures", "--out", tmp_path, "--json").stdout)
+        listed = json.loads(call("figures", "--results", tmp_path, "--json").stdout)
         assert {entry["state"] for entry in listed if entry["kind"] == "training"} == {"stale"}
     (place / RESULT).write_text(good.replace('"method": "cold"', '"method": "cold-oracle"'))
     (place / ARRAYS).write_bytes(b"PK no zip")
-    done = call("plot", "queue_V_C100", "--out", tmp_path, *to)
+    done = call("plot", "queue_V_C100", "--results", tmp_path, *to)
     assert done.exit_code == 2
     assert "arrays.npz is damaged" in done.stderr
-    assert call("figures", "--out", tmp_path).exit_code == 0
+    assert call("figures", "--results", tmp_path).exit_code == 0
 
 
 def test_run_does_not_train(call, tmp_path):
-    done = call("plot", "varying_V", "--run", "--out", tmp_path, "--to", tmp_path / "to")
+    done = call("plot", "varying_V", "--run", "--results", tmp_path, "--figures", tmp_path / "to")
     assert done.exit_code == 2
     assert "make them with: cold study run V" in done.stderr
 
@@ -321,7 +321,7 @@ def test_a_plain_figure_is_of_the_papers_size_and_a_reduced_one_says_so_in_its_n
     for V in (1, 100):
         for method in ("cold", "cold-oracle"):
             write_run(tmp_path / "runs", dataset="split-cifar10", method=method, V=V, profile="cpu")
-    words = ("plot", "varying_V_c10", "--out", tmp_path / "runs", "--to", tmp_path / "to", "--format", "png")
+    words = ("plot", "varying_V_c10", "--results", tmp_path / "runs", "--figures", tmp_path / "to", "--format", "png")
     done = call(*words)
     assert done.exit_code == 2
     assert "draw the smaller runs that are there: --profile cpu" in done.stderr
@@ -339,7 +339,7 @@ def test_kept_runs_are_drawn_in_an_empty_folder(call, tmp_path, monkeypatch):
     caption = read_caption(drawn.with_suffix(".json"))
     assert caption == read_caption(kept.with_suffix(".json"))
     assert "trend-v-accuracy-pmnist" in {reading.claim for reading in caption.readings}
-    other = call("plot", "varying_V-pmnist-cpu", "--out", tmp_path / "elsewhere")
+    other = call("plot", "varying_V-pmnist-cpu", "--results", tmp_path / "elsewhere")
     assert other.exit_code == 2  # a folder that is named counts alone
 
 

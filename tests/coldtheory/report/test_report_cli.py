@@ -58,7 +58,7 @@ def test_verdicts_are_found_once_and_then_read(call, checks, tmp_path, outcomes)
     assert stored.place(tmp_path / "results").is_file()
     assert call("report").exit_code == 0
     assert len(checks) == 1
-    assert call("report", "--check").exit_code == 0
+    assert call("report", "--check-claims").exit_code == 0
     assert len(checks) == 2
 
 
@@ -92,8 +92,8 @@ def test_bad_input_is_one_line(call, checks, tmp_path):
     refused(call("report", "--results", "nowhere"), "there is no folder nowhere")
     refused(call("report", "--outcomes", "nowhere.json"), "cannot read nowhere.json")
     (tmp_path / "bad.json").write_text("{")
-    refused(call("report", "--outcomes", "bad.json"), "bad.json is damaged", "coldtheory report --check")
-    refused(call("report", "--outcomes", "bad.json", "--check"), "give one of the two")
+    refused(call("report", "--outcomes", "bad.json"), "bad.json is damaged", "coldtheory report --check-claims")
+    refused(call("report", "--outcomes", "bad.json", "--check-claims"), "give one of the two")
     refused(call("report", "--out", "."), "is a folder")
     (tmp_path / "file").write_text("")
     refused(call("report", "--out", "file/report.html"), "cannot write", "--out")
@@ -104,9 +104,9 @@ def test_a_damaged_store_of_verdicts_is_not_guessed_over(call, checks, tmp_path)
     path = stored.place(tmp_path / "results")
     path.parent.mkdir(parents=True)
     path.write_text("[{")
-    refused(call("report"), "outcomes.json is damaged", "coldtheory report --check")
+    refused(call("report"), "outcomes.json is damaged", "coldtheory report --check-claims")
     assert checks == []
-    assert call("report", "--check").exit_code == 0
+    assert call("report", "--check-claims").exit_code == 0
     assert call("report").exit_code == 0
 
 

@@ -157,7 +157,7 @@ def test_replay_without_a_name_lists_the_stored_ones():
     [
         (("search", "lema1"), "lemma1"),
         (("search", "thm1", "--form", "corected"), "corrected"),
-        (("search", "thm1", "--T", "three"), "3:8"),
+        (("search", "thm1", "--T", "three"), "3-8"),
         (("search", "thm1", "--out", "found.txt"), ".toml"),
         (("search", "thm1", "--seconds", "0"), "seconds must be > 0"),
         (("search", "thm4", "--reference", "best", "--rounds", "1", "--T", "2"), "no run of this family"),
