@@ -34,7 +34,7 @@ def advise_on(
     memory: o.MemoryOption = None,
     points: o.PointsOption = None,
     spread: o.SpreadOption = None,
-    seeds: o.SeedsOption = 1,
+    seeds: o.SeedsOption = None,
     reference: o.ReferenceOption = "previous",
     weights: o.WeightsOption = "mean",
     solver: o.SolverOption = "gd",
@@ -76,7 +76,7 @@ def advise_on(
     rate, factor = o.parse_eta(eta)
     if factor is not None:
         raise ColdError("advise takes --eta auto without a factor, or a number")
-    made = source.tasks(source.seeds(seeds))
+    made = source.tasks(source.seeds(1 if seeds is None else o.parse_seeds(seeds)))
     advice = advise(
         made if len(made.phi.optima) > 1 else made[0],
         V=None if V is None else o.parse_one(V, "V", "sweep-V"),

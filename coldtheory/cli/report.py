@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..bounds import load_statement
+from ..claims import all_claims
 from ..ground.command_line import with_old_names
 from ..ground.errors import ColdError
 from ..ground.files import write_atomically
@@ -20,6 +21,7 @@ from ..report import Outcomes, build_report, make_server, read_outcomes, run_che
 from ..report.claims import verdicts_of
 from ..report.outcomes import FAILED, place
 from ..report.server import address_of
+from ..report.vector import draw_all
 from . import options as o
 
 _LISTED = 3  # stale verdicts that are named
@@ -49,25 +51,33 @@ def write_report(
         bool, typer.Option("--check-claims", help="Check every claim now, and store the verdicts.")
     ] = False,
     runs: o.RunsOption = None,
+    jobs: o.JobsOption = -1,
     as_json: o.JsonOption = False,
 ) -> None:
     """Write one HTML file with verdicts, figures and an explorer. It needs no network.
 
-    The verdicts are the stored ones; where none are stored, and with --check-claims, every claim is checked first.
+    The verdicts are the stored ones. Where none are stored, and with --check-claims, every claim is checked first, and
+    the verdicts are kept for the next report.
 
     Example: [bold]coldtheory report --check-claims && coldtheory serve[/]
     """
     if out.is_dir():
         raise ColdError(f"{out} is a folder; name the file to write, such as {out / 'report.html'}")
+    if out.parent.exists() and not out.parent.is_dir():
+        raise ColdError(f"cannot write {out}, as {out.parent} is a file; choose another path with --out")
     if check and outcomes is not None:
         raise ColdError("--check-claims finds the verdicts and --outcomes reads them: give one of the two")
     if results is not None and not results.is_dir():
         raise ColdError(f"there is no folder {results}; give --results a folder that 'coldtheory sweep' wrote")
+    if figures is not None and not figures.is_dir():
+        raise ColdError(f"there is no folder {figures}; 'coldtheory plot all --figures {figures}' makes it")
     o.check_runs(runs)
     own = [load_statement(word) for word in statement or ()]
     folder = results or Path("results")
     pictures = figures or (Path("figures") if Path("figures").is_dir() else None)
-    found = read_outcomes(outcomes, runs) if outcomes is not None else _verdicts(place(folder), runs, check)
+    found = read_outcomes(outcomes, runs) if outcomes is not None else _verdicts(place(folder), runs, check, jobs)
+    if pictures is not None:
+        _draw(pictures, folder, jobs)
     page = build_report(found, results=folder, figures=pictures, own=own).encode()
     write_atomically(out, page)
     _tell(found, out, len(page), as_json=as_json)
@@ -75,14 +85,31 @@ def write_report(
         raise typer.Exit(1)
 
 
-def _verdicts(path: Path, runs: Path | None, check: bool) -> Outcomes:
+def _verdicts(path: Path, runs: Path | None, check: bool, jobs: int) -> Outcomes:
     """The stored ones, or found now and stored."""
     if path.is_file() and not check:
         return read_outcomes(path, runs)
+    claims = all_claims()
+    why = "as --check asks" if check else f"no verdicts are stored in {path.parent}"
+    Console(stderr=True, highlight=False, soft_wrap=True).print(
+        f"checking all {len(claims)} claims first ({escape(why)}); the verdicts are kept for the next report"
+    )
     with Bar("checking the claims") as tell:
-        found = run_checks(runs=runs, progress=tell)
+        found = run_checks(claims, runs=runs, progress=tell, jobs=jobs)
     store_outcomes(found, path)
     return found
+
+
+def _draw(pictures: Path, results: Path, jobs: int) -> None:
+    """Draw what the page shows as vector pictures; what is drawn already and current stays."""
+    with Bar("drawing the figures for the page") as tell:
+        failed = draw_all(pictures, results, tell, jobs)
+    if failed:
+        first, why = next(iter(failed.items()))
+        Console(stderr=True, highlight=False, soft_wrap=True).print(
+            f"[yellow]{len(failed)} figures are shown as PNGs,[/] as their tables cannot be drawn anew "
+            f"({escape(f'{first}: {why}')}); 'coldtheory plot all --to {escape(str(pictures))}' makes them again"
+        )
 
 
 def _tell(found: Outcomes, out: Path, size: int, *, as_json: bool) -> None:

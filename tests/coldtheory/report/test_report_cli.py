@@ -33,7 +33,7 @@ def call(tmp_path, monkeypatch):
 def checks(monkeypatch, outcomes):
     """Checking without the wait; counts how often it is asked for."""
     asked = []
-    monkeypatch.setattr(command, "run_checks", lambda **options: asked.append(1) or outcomes)
+    monkeypatch.setattr(command, "run_checks", lambda *claims, **options: asked.append(1) or outcomes)
     return asked
 
 
@@ -80,7 +80,7 @@ def test_stale_verdicts_are_shown_as_such(call, checks, tmp_path, outcomes):
 
 def test_a_broken_check_is_exit_code_1(call, tmp_path, outcomes, monkeypatch):
     row = outcomes.rows[0] | {"verdict": stored.FAILED, "changed": True}
-    monkeypatch.setattr(command, "run_checks", lambda **options: replace(outcomes, rows=(row,)))
+    monkeypatch.setattr(command, "run_checks", lambda *claims, **options: replace(outcomes, rows=(row,)))
     done = call("report")
     assert done.exit_code == 1
     assert f"not as recorded: {row['id']}" in done.stdout
