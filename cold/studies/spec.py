@@ -31,6 +31,7 @@ from ..presets import preset_settings
 
 HERE = Path(__file__).parent
 BASES = "profiles.toml"
+_NO_STUDIES = (BASES, "sequential.toml")
 PROFILES = ("paper", "cpu", "smoke")
 PER_TASK = "memory-per-task"
 _SEEDS = {
@@ -122,7 +123,7 @@ def studies() -> tuple[Study, ...]:
 @lru_cache(maxsize=1)
 def further_studies() -> tuple[Study, ...]:
     """Studies that the paper does not have: the files without a number."""
-    return tuple(read_study(path) for path in sorted(HERE.glob("[a-z]*.toml")) if path.name != BASES)
+    return tuple(read_study(path) for path in sorted(HERE.glob("[a-z]*.toml")) if path.name not in _NO_STUDIES)
 
 
 def find_study(name: str) -> Study:
