@@ -18,7 +18,8 @@ from ..grid import ENGINES, Engine, Event, fill
 from ..runs import merge, pack, unpack
 from ..studies import PROFILES, Study, find_study, planned, studies
 from ..studies.plan import THROUGHPUT, estimates, standings
-from .study_print import about, print_lines, print_plan, print_report, print_standings, table
+from ..studies.price import prices
+from .study_print import about, print_lines, print_plan, print_prices, print_report, print_standings, table
 
 OUT = Path("results/runs")
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="The paper's ablations.")
@@ -31,6 +32,7 @@ Reuse = Annotated[
 ]
 
 
+Dataset = Annotated[str | None, typer.Option("--dataset", help="Only the runs on this one of the study's datasets.")]
 Seeds = Annotated[str | None, typer.Option("--seeds", help="Other seeds than the study's: 6,7,8 or 6-8.")]
 
 
@@ -86,6 +88,7 @@ def run_study(
     out: Out = OUT,
     reuse: Reuse = None,
     seeds: Seeds = None,
+    dataset: Dataset = None,
     engine: Annotated[str, typer.Option(help=f"{', '.join(ENGINES)}.")] = "loky",
     jobs: Annotated[int, typer.Option(help="Runs at a time; -1: as many as cores, or as GPUs take.")] = -1,
     scheduler: Annotated[str | None, typer.Option(help="Address of a dask scheduler.")] = None,
@@ -104,14 +107,14 @@ def run_study(
     """Make the runs of a study that are not there yet.
 
     Examples: [bold]cold study run V --profile cpu --jobs 2[/]
-    [bold]cold study run V --profile cpu --seeds 6,7,8[/]  (more seeds for the same figures)
+    [bold]cold study run V --profile cpu --dataset pmnist --seeds 6,7,8[/]  (more seeds for the same figures)
     [bold]cold study run all --profile paper --dry-run[/]
     [bold]cold study run V --profile paper --engine dask --scheduler tcp://host:8786 --gpu 1[/]
     [bold]cold study run V --profile paper --engine slurm --slurm slurm_partition=gpu --gpu 1[/]
 
     A stopped study goes on when the same command is given again. Exit code 1: some runs failed.
     """
-    chosen = _with_profile(_chosen(name, seeds), profile, several=name == "all")
+    chosen = _with_profile(_chosen(name, seeds, dataset), profile, several=name == "all")
     roots = [out, *(reuse or [])]
     if dry_run:
         assumed = THROUGHPUT if throughput is None and profile == "paper" else throughput
@@ -153,18 +156,45 @@ def status(
     out: Out = OUT,
     reuse: Reuse = None,
     seeds: Seeds = None,
+    dataset: Dataset = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say which runs of a study are finished, failed (and why) or missing.
 
     Example: [bold]cold study status all --profile cpu --out runs[/]
     """
-    chosen = _with_profile(_chosen(name, seeds), profile, several=name == "all")
+    chosen = _with_profile(_chosen(name, seeds, dataset), profile, several=name == "all")
     found = standings(chosen, profile, [out, *(reuse or [])])
     if as_json:
         typer.echo(json.dumps([one.as_dict() for one in found]))
         return
     print_standings(found)
+
+
+@app.command("plan")
+def plan_study(
+    name: Name = "all",
+    profile: Profile = "cpu",
+    out: Out = OUT,
+    reuse: Reuse = None,
+    seeds: Seeds = None,
+    dataset: Dataset = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what the runs of a study cost in core-minutes: spent on those that are finished, and still to come.
+
+    An estimate from what finished runs on the same dataset took; [bold]cold study run --dry-run[/] measures steps on
+    this machine instead. What would settle open claims, and its price: [bold]coldtheory check --power[/].
+
+    Examples: [bold]cold study plan all --out runs[/]
+    [bold]cold study plan V --dataset split-cifar100[/]
+    """
+    chosen = _with_profile(_chosen(name, seeds, dataset), profile, several=name == "all")
+    found = prices(chosen, profile, [out, *(reuse or [])])
+    if as_json:
+        typer.echo(json.dumps([one.as_dict() for one in found]))
+        return
+    print_prices(found)
 
 
 @app.command("merge")
@@ -220,8 +250,11 @@ def pack_runs(
     typer.echo(f"{len(done.packed)} runs packed in {len(done.folders)} folders{there}{left}")
 
 
-def _chosen(name: str, seeds: str | None = None) -> list[Study]:
+def _chosen(name: str, seeds: str | None = None, dataset: str | None = None) -> list[Study]:
     found = list(studies()) if name == "all" else [find_study(name)]
+    if dataset is not None:
+        having = [one for one in found if any(g.dataset == dataset for grids in one.grids.values() for g in grids)]
+        found = [study.on(dataset) for study in having or found]
     return found if seeds is None else [study.with_seeds(seeds_of(seeds)) for study in found]
 
 
