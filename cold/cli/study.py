@@ -18,13 +18,15 @@ from ..grid import ENGINES, Engine, Event, fill
 from ..runs import merge, pack, unpack
 from ..studies import PROFILES, Study, all_studies, find_study, planned
 from ..studies.plan import THROUGHPUT, estimates, standings
+from ..studies.price import prices
 from .options import OUT, DataRootOption, JobsOption, ProfileOption, RetryOption, RunsOption, SeedsOption
-from .study_print import about, print_lines, print_plan, print_report, print_standings, table
+from .study_print import about, print_lines, print_plan, print_prices, print_report, print_standings, table
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="The paper's ablations.")
 
 Name = Annotated[str, typer.Argument(metavar="ID|FILE.toml|all", help="A study, one of your own, or all.")]
 Out = Annotated[Path, typer.Option("--out", help="Where to write. A folder of runs; those that it holds count.")]
+Dataset = Annotated[str | None, typer.Option("--dataset", help="Only the runs on this one of the study's datasets.")]
 
 
 @app.command("list")
@@ -79,6 +81,7 @@ def run_study(
     out: Out = OUT,
     runs: RunsOption = None,
     seeds: SeedsOption = None,
+    dataset: Dataset = None,
     engine: Annotated[str, typer.Option(help=f"How jobs are computed. {', '.join(ENGINES)}.")] = "loky",
     jobs: JobsOption = -1,
     scheduler: Annotated[str | None, typer.Option(help="Address of a running dask scheduler.")] = None,
@@ -102,14 +105,14 @@ def run_study(
     """Make the runs of a study that are not there yet.
 
     Examples: [bold]cold study run V --profile cpu --jobs 2[/]
-    [bold]cold study run V --profile cpu --seeds 6,7,8[/]  (more seeds for the same figures)
+    [bold]cold study run V --profile cpu --dataset pmnist --seeds 6,7,8[/]  (more seeds for the same figures)
     [bold]cold study run all --profile paper --dry-run[/]
     [bold]cold study run V --profile paper --engine dask --scheduler tcp://host:8786 --gpu 1[/]
     [bold]cold study run V --profile paper --engine slurm --slurm slurm_partition=gpu --gpu 1[/]
 
     A stopped study goes on when the same command is given again. Exit code 1: some runs failed.
     """
-    chosen = _with_profile(_chosen(name, seeds), profile, several=name == "all")
+    chosen = _with_profile(_chosen(name, seeds, dataset), profile, several=name == "all")
     roots = [out, *(runs or [])]
     if dry_run:
         assumed = THROUGHPUT if throughput is None and profile == "paper" else throughput
@@ -150,18 +153,44 @@ def status(
     profile: ProfileOption = "cpu",
     runs: RunsOption = None,
     seeds: SeedsOption = None,
+    dataset: Dataset = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say which runs of a study are finished, failed (and why) or missing.
 
     Example: [bold]cold study status all --profile cpu --runs runs[/]
     """
-    chosen = _with_profile(_chosen(name, seeds), profile, several=name == "all")
+    chosen = _with_profile(_chosen(name, seeds, dataset), profile, several=name == "all")
     found = standings(chosen, profile, runs or [OUT])
     if as_json:
         typer.echo(json.dumps([one.as_dict() for one in found]))
         return
     print_standings(found)
+
+
+@app.command("plan")
+def plan_study(
+    name: Name = "all",
+    profile: ProfileOption = "cpu",
+    runs: RunsOption = None,
+    seeds: SeedsOption = None,
+    dataset: Dataset = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what the runs of a study cost in core-minutes: spent on those that are finished, and still to come.
+
+    An estimate from what finished runs on the same dataset took; [bold]cold study run --dry-run[/] measures steps on
+    this machine instead. What would settle open claims, and its price: [bold]coldtheory check --power[/].
+
+    Examples: [bold]cold study plan all --runs runs[/]
+    [bold]cold study plan V --dataset split-cifar100[/]
+    """
+    chosen = _with_profile(_chosen(name, seeds, dataset), profile, several=name == "all")
+    found = prices(chosen, profile, runs or [OUT])
+    if as_json:
+        typer.echo(json.dumps([one.as_dict() for one in found]))
+        return
+    print_prices(found)
 
 
 @app.command("merge")
@@ -217,8 +246,11 @@ def pack_runs(
     typer.echo(f"{len(done.packed)} runs packed in {len(done.folders)} folders{there}{left}")
 
 
-def _chosen(name: str, seeds: str | None = None) -> list[Study]:
+def _chosen(name: str, seeds: str | None = None, dataset: str | None = None) -> list[Study]:
     found = list(all_studies()) if name == "all" else [find_study(name)]
+    if dataset is not None:
+        having = [one for one in found if any(g.dataset == dataset for grids in one.grids.values() for g in grids)]
+        found = [study.on(dataset) for study in having or found]
     return found if seeds is None else [study.with_seeds(seeds_of(seeds)) for study in found]
 
 

@@ -28,7 +28,7 @@ REDUCED = ("cpu", "smoke")
 #: What all runs of a panel share, unless it is what the panel varies.
 _TERMS = ("tasks", "epochs", "memory", "width", "limit_train", "profile")
 #: Fields that move along with the one that is varied.
-_FOLLOW = {"tasks": ("memory",), "memory": ("memory_batch",)}
+_FOLLOW = {"tasks": ("memory", "limit_train", "limit_test"), "memory": ("memory_batch",)}
 
 
 @dataclass(frozen=True)
