@@ -174,3 +174,22 @@ def test_mistakes_are_told_in_one_line():
         ColdPlugin(V=1.0, delta=0.0, memory=10, heads=[0])
     with pytest.raises(ColdError, match=r"call strategy\.train"):
         _ = ColdPlugin(V=1.0, delta=0.0, memory=10).dpp
+
+
+def test_requested_forgetting_takes_the_gauge_out_of_each_experience():
+    generator = torch.Generator().manual_seed(0)
+    data = [(torch.randn(64, 6, generator=generator), torch.randint(3, (64,), generator=generator)) for _ in range(3)]
+    stream = tensors_benchmark(train_tensors=data, test_tensors=data, task_labels=[0] * 3)
+    plugin = ColdPlugin(constraint="logits", forget=0.1, memory=60, memory_batch=4, tasks=3)
+    strategy = _strategy(nn.Linear(6, 3), [plugin], lr=0.01)
+    for experience in stream.train_stream:
+        strategy.train(experience)
+        assert len(strategy.adapted_dataset) == 64 - 4  # a fifth of the memory for three tasks
+    held = plugin.dpp.gauge.memory
+    for task, (x, _) in enumerate(data):
+        aside = {tuple(row) for row in held.raw[held.owner == task].tolist()}
+        kept = {tuple(row) for row in plugin.dpp.memory.raw[plugin.dpp.memory.owner == task].tolist()}
+        assert len(aside) == 4
+        assert aside < {tuple(row) for row in x.tolist()}
+        assert not aside & kept
+    assert plugin.dpp.measured()["gauge_loss"].shape == (3, 3)
