@@ -7,7 +7,9 @@
         strategy.train(experience)
 
 `ColdPlugin(constraint="logits", memory=500)` is COLD-distill, and `forget=0.1` requests forgetting: the samples of its
-gauge are taken out of each experience before Avalanche trains on it. Each experience is a task; how many will come need not be known. Before the forward pass the plug-in puts the memory
+gauge are taken out of each experience before Avalanche trains on it.
+
+Each experience is a task; how many will come need not be known. Before the forward pass the plug-in puts the memory
 samples of the step behind the batch, each with the task label of its experience, so that a multi-head model answers
 with the right head; before the backward pass it replaces the loss by the drift-plus-penalty objective. Metrics and
 other plug-ins then see the batch of the present experience alone. Plug-ins that add to the loss come after this one.
@@ -70,7 +72,7 @@ class ColdPlugin(SupervisedPlugin):  # type: ignore[misc,unused-ignore]
             common = {"batch_size": strategy.train_mb_size, "forward": forward, "device": strategy.device}
             self._dpp = COLD(**(common | self._settings))
         if self._dpp.gauge is not None:
-            samples, _ = as_samples(strategy.adapted_dataset)
+            samples = as_samples(strategy.adapted_dataset)[0]
             rows = self._dpp.rows_to_train(samples, self._dpp.task)
             strategy.adapted_dataset = strategy.adapted_dataset.subset(rows.tolist())
 
