@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 BLUE, ORANGE, GREEN, GREY = "#0173b2", "#de8f05", "#029e73", "0.35"
 _KINDS = (".png", ".pdf", ".svg")
+_DPI, _NOTEBOOK_DPI = 220, 130
 _SHOWN = 400  # queues that are drawn at most: more lines show no more
 _RC = {
     "font.size": 7.5, "axes.titlesize": 8, "axes.labelsize": 7.5, "xtick.labelsize": 6.5, "ytick.labelsize": 6.5,
     "legend.fontsize": 6.5, "legend.frameon": False, "axes.spines.top": False, "axes.spines.right": False,
-    "lines.linewidth": 1.2, "axes.linewidth": 0.7, "savefig.dpi": 220, "svg.hashsalt": "coldtheory",
+    "lines.linewidth": 1.2, "axes.linewidth": 0.7, "svg.hashsalt": "coldtheory",
 }  # fmt: skip
 
 
@@ -125,7 +126,7 @@ def _panels(rows: int, columns: int, *, height: float, **more: Any) -> tuple[Fig
 
 def _finished(figure: Figure, path: Path | str | None) -> Figure:
     """Laid out, shown by a notebook, and written if a path is given."""
-    vars(figure)["_repr_png_"] = lambda: _content(figure, "png")
+    vars(figure)["_repr_png_"] = lambda: _content(figure, "png", dpi=_NOTEBOOK_DPI)
     if path is not None:
         check_ending(path)
         write_atomically(Path(path), _content(figure, Path(path).suffix[1:]))
@@ -138,8 +139,8 @@ def check_ending(path: Path | str) -> None:
         raise ColdError(f"a picture must end in {', '.join(_KINDS)}, got {shown(str(path))}")
 
 
-def _content(figure: Figure, kind: str) -> bytes:
+def _content(figure: Figure, kind: str, dpi: int = _DPI) -> bytes:
     out = io.BytesIO()
     with _style():
-        figure.savefig(out, format=kind)
+        figure.savefig(out, format=kind, dpi=dpi)
     return out.getvalue()

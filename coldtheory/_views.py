@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,6 +17,7 @@ from .tasks import Tasks
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_WIDTH = 80
 _ROWS = 24  # of a table; more settings are shown by as many, evenly spread
 
 
@@ -56,11 +58,10 @@ def summary(run: Shown) -> str:
         return _table(run)
     longest = run.Q.max(axis=0)
     lines = {
-        "squared gradient": f"{run.avg_grad_sq_before:.3g} before a task and {run.avg_grad_sq_after:.3g} after it, on "
-        "average",
-        "forgetting": f"{run.avg_forgetting:.3g} on average over all pairs of tasks, {run.max_forgetting:.3g} at most",
-        "queues": f"{run.avg_Qbar:.3g} on average; {int((longest > 0).sum())} of {run.tasks.T} ever fill, the longest "
-        f"reaches {longest.max():.3g}",
+        "squared gradient": f"{run.avg_grad_sq_before:.3g} before a task, {run.avg_grad_sq_after:.3g} after it",
+        "forgetting": f"{run.avg_forgetting:.3g} on average over pairs of tasks, {run.max_forgetting:.3g} at most",
+        "queues": f"{run.avg_Qbar:.3g} on average, {longest.max():.3g} at most; {int((longest > 0).sum())} of "
+        f"{run.tasks.T} ever fill",
     }
     if run.settings.solver == "gd":
         lines["steps"] = f"eta alpha_t reaches {_reach(run)[()]:.3g}; Theorem 3 asks for at most 1"
@@ -71,7 +72,7 @@ def summary(run: Shown) -> str:
 
 def plot(run: Shown, path: Path | str | None = None) -> Figure:
     """One run: queues and gradients over the tasks. Several: gradient, forgetting and queue over the settings."""
-    name = run.tasks.name
+    name = "your tasks" if run.tasks.name == "own" else run.tasks.name
     if not run.diverged.ndim:
         title = f"{name}, V = {run.settings.V:g}"
         return draw_run(run.Q, run.grad_sq_before, run.grad_sq_after, title, path)
@@ -97,7 +98,8 @@ def _title(run: Shown) -> str:
         words.append("the minimiser")
     elif isinstance(settings.eta, str):
         words.append("eta = auto")
-    return ", ".join([*words, f"reference {settings.case}", f"weights {settings.weights}"])
+    whole = ", ".join([*words, f"reference {settings.case}", f"weights {settings.weights}"])
+    return textwrap.fill(whole, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _table(run: Shown) -> str:

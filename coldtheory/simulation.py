@@ -199,10 +199,11 @@ class Run:
         """What happened, in a few lines; of several settings a table with means over the streams.
 
         >>> print(simulate([[0.0], [1.0], [3.0]], V=1.0, delta=0.0, solver="exact").summary())
-        3 tasks with 1 parameter, V = 1, delta = 0, the minimiser, reference previous, weights mean
-        squared gradient  1.67 before a task and 0.12 after it, on average
-        forgetting        1.45 on average over all pairs of tasks, 2.88 at most
-        queues            0.0833 on average; 2 of 3 ever fill, the longest reaches 2.88
+        3 tasks with 1 parameter, V = 1, delta = 0, the minimiser, reference previous,
+          weights mean
+        squared gradient  1.67 before a task, 0.12 after it
+        forgetting        1.45 on average over pairs of tasks, 2.88 at most
+        queues            0.0833 on average, 2.88 at most; 2 of 3 ever fill
         """
         return summary(self)
 

@@ -57,7 +57,7 @@ class Queues:
         return "act" if max(abs(self.gradient), abs(self.seen)) > ACT else "hardly act"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Advice:
     """The answer. `print` shows it as a page; every number on it is here."""
 
@@ -123,11 +123,11 @@ class Advice:
             f"V = {balance.V:g}, for the next task": balance.V,
             f"V = {balance.V_seen:g}, for all tasks seen": balance.V_seen,
         }
-        return draw_sweep(run.V[use], curves, "V", self.name, marks, path)
+        title = "your tasks" if self.name == "own" else self.name
+        return draw_sweep(run.V[use], curves, "V", title, marks, path)
 
-    def _repr_markdown_(self) -> str:
-        """A notebook shows the page."""
-        return f"```text\n{self}\n```"
+    def __repr__(self) -> str:
+        return f"<Advice on {self.name}: V = {self.V:g}; print it for the page>"
 
 
 def advise(

@@ -43,6 +43,14 @@ def test_runs_in_jupyter(path, monkeypatch):
     assert any("image/png" in output.get("data", {}) for output in outputs)  # the picture is shown
 
 
+def test_own_tasks_take_six_lines():
+    """As the text of the tutorial says."""
+    made, advised = cells(ROOT / "docs" / "tutorials" / "own_tasks.ipynb", "code")[:2]
+    assert "ct.advise(" in advised
+    assert "run.plot()" in advised
+    assert len([line for line in advised.splitlines() if line]) + len([*filter(None, made.splitlines()[:1])]) <= 6
+
+
 def test_the_loop_is_thirty_lines_and_five_more():
     """As the text of the tutorial says."""
     plain, with_cold = (cell for cell in cells(ROOT / "docs" / "tutorials" / "own_loop.ipynb", "code")
