@@ -186,9 +186,7 @@ class Trainer:
             if not self.resumed or isinstance(error, ColdError | torch.OutOfMemoryError):
                 raise
             reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-            raise ColdError(
-                f"the run cannot go on from the checkpoint in {self.folder} ({reason}); start over with --fresh"
-            ) from error
+            raise Unusable(f"the run cannot go on from the checkpoint in {self.folder} ({reason})") from error
 
     def _run_task(self) -> None:
         at = self.position

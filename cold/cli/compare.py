@@ -41,9 +41,14 @@ def compare(
 
     Example: [bold]cold compare results/runs --against er[/]
     """
+    for folder in runs:
+        if not folder.is_dir():
+            raise ColdError(f"there is no folder {folder}; name folders that 'cold run' or 'cold study run' wrote")
     found = find_runs(*runs)
     if not found:
-        raise ColdError(found.problems[0] if found.problems else f"no finished run in {' or '.join(map(str, runs))}")
+        places = " or ".join(map(str, runs))
+        nothing = f"there is no finished run in {places}; 'cold run --out {runs[0]}' makes one"
+        raise ColdError(found.problems[0] if found.problems else nothing)
     for line in found.problems:
         print(f"note: left out: {line}", file=sys.stderr)
     results = list(found.values())
