@@ -107,7 +107,7 @@ def _draw(pictures: Path, results: Path, jobs: int) -> None:
     if failed:
         first, why = next(iter(failed.items()))
         Console(stderr=True, highlight=False, soft_wrap=True).print(
-            f"[yellow]{len(failed)} figures are shown as PNGs,[/] as their tables cannot be drawn anew "
+            f"[yellow]figures shown as PNGs: {len(failed)},[/] as their tables cannot be drawn anew "
             f"({escape(f'{first}: {why}')}); 'coldtheory plot all --to {escape(str(pictures))}' makes them again"
         )
 
@@ -132,16 +132,23 @@ def _tell(found: Outcomes, out: Path, size: int, *, as_json: bool) -> None:
         first = "; ".join(f"{name}: {what}" for name, what in list(found.stale.items())[:_LISTED])
         more = "; ..." if len(found.stale) > _LISTED else ""
         console.print(
-            f"[yellow]{len(found.stale)} verdicts are stale, as what they depend on has changed[/] "
+            f"[yellow]stale verdicts: {len(found.stale)},[/] as what they depend on has changed "
             f"({escape(first)}{more}); 'coldtheory check --stale' finds them again"
         )
     if found.unknown:
         console.print(
+<<<<<<< HEAD
             f"[yellow]{len(found.unknown)} verdicts may be stale:[/] their file does not say what they depend on; "
             "--check-claims finds them again"
+=======
+            f"[yellow]verdicts that may be stale: {len(found.unknown)},[/] as their file does not say what they depend "
+            "on; --check finds them again"
+>>>>>>> refs/heads/report
         )
     if found.missing:
-        console.print(f"[yellow]not among the verdicts:[/] {len(found.missing)} claims of this version")
+        console.print(
+            f"[yellow]claims without a verdict: {len(found.missing)};[/] 'coldtheory check --stale' finds theirs"
+        )
 
 
 def serve(

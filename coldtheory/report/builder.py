@@ -146,13 +146,13 @@ def _checked(outcomes: Outcomes) -> str:
         first = ", ".join(f"<code>{escape(name)}</code>" for name in list(outcomes.stale)[:3])
         more = ", …" if len(outcomes.stale) > 3 else ""
         notes.append(
-            f"What {len(outcomes.stale)} of them depend on has changed since ({first}{more}); "
+            f"Stale verdicts: {len(outcomes.stale)} ({first}{more}). What they depend on has changed since; "
             f"{command('coldtheory check --stale')} finds them again."
         )
     if outcomes.unknown:
-        notes.append("Their file does not tell whether what they depend on has changed since.")
+        notes.append("The file of the verdicts does not say whether what they depend on has changed since.")
     if outcomes.missing:
-        notes.append(f"{len(outcomes.missing)} claims of this version are not among them.")
+        notes.append(f"Claims of this version that are not among them: {len(outcomes.missing)}.")
     warning = f'<p class="warning">{" ".join(notes)}</p>' if notes else ""
     return f'<p class="faint">Found: {_found(outcomes)}.</p>{warning}'
 

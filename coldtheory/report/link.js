@@ -27,12 +27,12 @@ function readLink(hash, { choices, limits, controllers }) {
   let own = null;
   const wrong = (name, value) => ({ problem: `The link has a wrong ${name}, “${shortened(value)}”; the setting was not changed.` });
   for (const [name, value] of words) {
-    if (name in choices) {
+    if (Object.hasOwn(choices, name)) {
       if (!choices[name].includes(value)) return wrong(name, value);
       changes[name] = name === "seed" ? Number(value) : value;
     } else if (name === "eta" && value === "auto") {
       changes.eta = null;
-    } else if (name in limits) {
+    } else if (Object.hasOwn(limits, name)) {
       if (numberProblem(name, value, limits[name])) return wrong(name, value);
       changes[name] = Number(value);
     } else if (name === "own") {

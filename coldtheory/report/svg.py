@@ -99,7 +99,8 @@ class _Writer:
             return ""
         before = "".join(map(self._definition, _links(element)))
         inside = self._tspans(element) if tag == "text" else "".join(map(self._write, element))
-        inside = escape((element.text or "").strip("\n"), quote=False) + inside if tag in ("text", "tspan") else inside
+        if tag == "text" and not inside:
+            inside = escape(element.text or "", quote=False)
         attributes = ({"id": id_} if id_ else {}) | self._attributes(element, tag)
         if tag == "g" and not (attributes and inside):
             return before + inside

@@ -102,9 +102,9 @@ def test_the_page_says_when_and_by_what_its_verdicts_were_found(outcomes, tmp_pa
     assert "2001-02-03 04:05:06 UTC, commit <code>abcdef0123</code> with local changes" in fresh
     assert "has changed since" not in fresh
     stale = shown(stale=dict.fromkeys(("a", "b", "c", "d"), "code x"))
-    assert "What 4 of them depend on has changed since (<code>a</code>, <code>b</code>, <code>c</code>, …)" in stale
-    assert "does not tell whether what they depend on has changed" in shown(unknown=("a",))
-    assert "2 claims of this version are not among them" in shown(missing=("a", "b"))
+    assert "Stale verdicts: 4 (<code>a</code>, <code>b</code>, <code>c</code>, …). What they depend on has" in stale
+    assert "does not say whether what they depend on has changed" in shown(unknown=("a",))
+    assert "Claims of this version that are not among them: 2." in shown(missing=("a", "b"))
     assert "time and commit not recorded" in build_report(
         replace(outcomes, origin=None), results=tmp_path, figures=None
     )

@@ -18,9 +18,12 @@ from typer.testing import CliRunner
 
 from coldtheory.cli import app
 from coldtheory.cli import report as command
+from coldtheory.figures import registry
 from coldtheory.report import make_server, store_outcomes
 from coldtheory.report import outcomes as stored
 from coldtheory.report.server import AT_ONCE, PATIENCE
+from tests.coldtheory.report.drawings import figure, table
+from tests.coldtheory.report.pixel import PICTURE
 
 
 @pytest.fixture
@@ -51,7 +54,7 @@ def test_verdicts_are_found_once_and_then_read(call, checks, tmp_path, outcomes)
     assert first.exit_code == 0
     about = json.loads(first.stdout)
     page = tmp_path / "report.html"
-    assert about["bytes"] == page.stat().st_size < 8_000_000
+    assert about["bytes"] == page.stat().st_size < 3_000_000
     assert about["claims"] == len(outcomes.rows)
     assert about["verdicts_current"] is True
     assert about["verdicts_provenance"]["time"] == outcomes.origin["time"]
@@ -62,13 +65,38 @@ def test_verdicts_are_found_once_and_then_read(call, checks, tmp_path, outcomes)
     assert len(checks) == 2
 
 
+def test_a_fresh_folder_is_told_that_all_claims_are_checked_first(call, checks, outcomes):
+    done = call("report", "--json")
+    told = f"checking all {len(outcomes.rows)} claims first (no verdicts are stored in results/checks); "
+    assert done.stderr == f"{told}the verdicts are kept for the next report\n"
+    assert "checking all" not in done.stdout
+    assert call("report").stderr == ""  # they are there now
+    assert f"checking all {len(outcomes.rows)} claims first (as --check asks)" in call("report", "--check").stderr
+    assert len(checks) == 2
+
+
+def test_figures_that_cannot_be_drawn_are_said_in_one_line(call, checks, tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "figures", lambda *_: (figure("refuse"),))
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "wave.png").write_bytes(PICTURE)
+    (tmp_path / "figures" / "wave.csv").write_text(table().to_csv())
+    call("report")
+    done = call("report")
+    assert done.exit_code == 0
+    assert done.stderr == (
+        "figures shown as PNGs: 1, as their tables cannot be drawn anew (wave: ZeroDivisionError: it cannot be "
+        "drawn); 'coldtheory plot all --to figures' makes them again\n"
+    )
+    assert 'src="data:image/png' in (tmp_path / "report.html").read_text()
+
+
 def test_stale_verdicts_are_shown_as_such(call, checks, tmp_path, outcomes):
     first, *others = outcomes.rows
     changed = replace(outcomes, rows=(first | {"depends_on": {"code paper_checks.drift": "another"}}, *others))
     store_outcomes(changed, stored.place(tmp_path / "results"))
     done = call("report")
     assert done.exit_code == 0
-    assert "1 verdicts are stale, as what they depend on has changed" in done.stdout
+    assert "stale verdicts: 1, as what they depend on has changed" in done.stdout
     assert f"({first['id']}: code paper_checks.drift)" in done.stdout
     assert "'coldtheory check --stale' finds them again" in done.stdout
     assert "has changed since" in (tmp_path / "report.html").read_text()
