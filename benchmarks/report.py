@@ -1,12 +1,13 @@
 """What the report costs to write and to open: python benchmarks/report.py
 
-    write   seconds of CPU of `coldtheory report` in an empty folder, which checks all claims first (the workers' included);
-            again, with the verdicts that are now stored; and with the figures of the repository, which are drawn once
-    open    the page with figures in Chromium, 1400 and 360 pixels wide: its height, the number of elements, when something
-            is painted first, and how long tasks kept the page from answering while it loaded
+    write   seconds of CPU of `coldtheory report` in an empty folder, which checks all claims first (the workers'
+            included); again, with the verdicts that are now stored; and with the figures of the repository, which are
+            drawn once
+    open    the page with figures in Chromium, 1400 and 360 pixels wide: its height, the number of elements, when
+            something is painted first, and how long tasks kept the page from answering while it loaded
 
-Seconds of CPU, sizes and heights hardly depend on what else the machine does; the times of painting and of tasks do, so the
-least of several visits is printed. --before FOLDER measures another version of the packages (a checkout) as well:
+Seconds of CPU, sizes and heights hardly depend on what else the machine does; the times of painting and of tasks do, so
+the least of several visits is printed. --before FOLDER measures another version of the packages (a checkout) as well:
 
     git worktree add ../before 0084db2
     python benchmarks/report.py --before ../before --json benchmarks/results/report.json

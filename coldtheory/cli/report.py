@@ -137,13 +137,8 @@ def _tell(found: Outcomes, out: Path, size: int, *, as_json: bool) -> None:
         )
     if found.unknown:
         console.print(
-<<<<<<< HEAD
-            f"[yellow]{len(found.unknown)} verdicts may be stale:[/] their file does not say what they depend on; "
-            "--check-claims finds them again"
-=======
             f"[yellow]verdicts that may be stale: {len(found.unknown)},[/] as their file does not say what they depend "
-            "on; --check finds them again"
->>>>>>> refs/heads/report
+            "on; --check-claims finds them again"
         )
     if found.missing:
         console.print(
