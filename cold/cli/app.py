@@ -7,6 +7,7 @@ from coldtheory.ground.command_line import program, run_program
 _MODULES = {
     "run": "run", "show": "show", "compare": "compare", "table": "table", "eval": "weights", "export": "weights",
     "methods": "methods", "study": "study", "data": "data", "verify": "verify",
+    "reproduce": "reproduce",
 }  # fmt: skip
 
 app = program({name: f"cold.cli.{module}" for name, module in _MODULES.items()}, "cold.commands")
