@@ -14,6 +14,7 @@ _LINES = {
     "study": ("study", "List, plan, run and look after the paper's ablations."),
     "tune": ("tune", "Search settings for a method on validation data."),
     "settings": ("settings", "List the settings that stored tuning runs chose."),
+    "reproduce": ("reproduce", "Make every run of the paper at its full size, resumably."),
     "verify": ("verify", "Make stored runs again and compare."),
     "methods": ("methods", "List the methods with their settings and costs."),
     "data": ("data", "List the data sets that are there, or fetch one."),

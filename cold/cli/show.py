@@ -83,6 +83,10 @@ def print_result(result: Result, *, matrix: bool = False) -> None:
     origin = result.provenance
     commit = str(origin.get("commit") or "no checkout")[:12] + (" + changes" if origin.get("changed") else "")
     place = "" if result.folder is None else f", in {result.folder}"
+    kernels = origin.get("kernels")
+    if isinstance(kernels, dict):
+        words = (kernels.get(name) for name in ("aten", "processor", "gpu"))
+        console.print(f"[dim]{escape('kernels ' + ', '.join(str(word) for word in words if word))}[/]", soft_wrap=True)
     if result.about_data:
         console.print(f"data: {escape(result.about_data)}", soft_wrap=True)
     console.print(f"[dim]{escape(f'data {result.data or UNRECORDED}; commit {commit}, {result.time}{place}')}[/]")

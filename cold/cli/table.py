@@ -17,7 +17,7 @@ from coldtheory.ground.errors import ColdError, unknown_name
 from ..runs import default_roots
 from ..tables import footnotes
 from ..tables.formats import FORMATS, data_of_runs, data_of_sheets, show
-from ..tables.make import PRINTED, FilledTable, fill_table, make, names, sheets, terms_of
+from ..tables.make import PRINTED, REPRODUCIBILITY, FilledTable, fill_table, make, names, sheets, terms_of
 from ..tables.printed import complexity, hyperparameters
 from ..tables.sheet import Sheet
 from ..tables.terms import KINDS, Terms, using
@@ -97,6 +97,9 @@ def table(
             found = [complexity(call, measured)] if name == "complexity" else hyperparameters(call)
             _print(form, found, data_of_sheets(name, found))
             return
+        if name == REPRODUCIBILITY:
+            _reproducibility(form, call, runs, of_rows=bool(run or missing or rows or seeds or kind != "equal"))
+            return
         keys = None if rows is None else words_of(rows)
         numbers = None if seeds is None else seeds_of(seeds)
         wanted = terms_of(name, kind, out, rows=keys, seeds=numbers)
@@ -114,6 +117,18 @@ def table(
             _print(form, sheets(made, call), data_of_runs(made), made)
     if failed:
         raise typer.Exit(1)
+
+
+def _reproducibility(form: str, call: str, runs: list[Path] | None, *, of_rows: bool) -> None:
+    from ..tables.reproducibility import page, reproducibility  # noqa: PLC0415  (all tables at once)
+
+    if of_rows:
+        raise ColdError(f"{REPRODUCIBILITY} shows all rows of all tables; leave out --kind, --rows, --seeds and --run")
+    found, data = reproducibility(call, runs)
+    if form == "markdown":
+        typer.echo(page(found), nl=False)
+    else:
+        _print(form, found, data)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..grid import Engine, Event
 
 PRINTED = ("complexity", "hyperparams")
+REPRODUCIBILITY = "reproducibility"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ class FilledTable:
 def names() -> list[str]:
     """All tables: those of the paper, then further benchmarks."""
     told = declarations()
-    return [*told["full"]["tables"], *PRINTED, *told["benchmark"]]
+    return [*told["full"]["tables"], *PRINTED, REPRODUCIBILITY, *told["benchmark"]]
 
 
 def terms_of(
@@ -51,7 +52,7 @@ def terms_of(
     rows  : only these
     seeds : in place of the table's; rows that are reduced to seeds of their own keep those
     """
-    known = [one for one in names() if one not in PRINTED]
+    known = [one for one in names() if one not in (*PRINTED, REPRODUCIBILITY)]
     if name not in known:
         raise unknown_name("table of runs", name, known)
     found = full_size(name, kind) if name in declarations()["full"]["tables"] else (benchmark(name, kind),)
