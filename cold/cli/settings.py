@@ -84,6 +84,7 @@ def compare_settings(
     first: Annotated[str, typer.Argument(help="A settings file, as cold tune writes it.")],
     second: Annotated[str, typer.Argument(help="Another one, or the name of a table, as pmnist-10k.")],
     seeds: Annotated[str, typer.Option(help="Other seeds than those of tuning: 0,1,2 or 0-5.")] = "0-2",
+    limit_test: Annotated[int | None, typer.Option(help="Test samples per task, of both; default: all.")] = None,
     engine: Annotated[str, typer.Option(help="serial, loky, dask or slurm; default: loky from two jobs on.")] = "",
     jobs: Annotated[int, typer.Option(help="Runs at a time; -1: one per core.")] = 1,
     data_root: Annotated[Path | None, typer.Option(help="Folder of the data; default: COLD_DATA.")] = None,
@@ -106,7 +107,9 @@ def compare_settings(
     other = read_settings(Path(second)) if second.endswith(".toml") else _of_table(second, one)
     where = Engine(engine or ("serial" if jobs == 1 else "loky"), jobs=jobs)
     try:
-        found = run(one, other, seeds_of(seeds), out, engine=where, data_root=data_root, on_event=tell)
+        found = run(
+            one, other, seeds_of(seeds), out, engine=where, limit_test=limit_test, data_root=data_root, on_event=tell
+        )
     except KeyboardInterrupt:
         print("stopped; finished runs stay, the same command goes on with the rest", file=sys.stderr)
         raise typer.Exit(130) from None

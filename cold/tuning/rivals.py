@@ -45,6 +45,7 @@ def compare_settings(
     out: Path,
     *,
     engine: Engine,
+    limit_test: int | None = None,
     data_root: Path | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> Rivals:
@@ -53,7 +54,8 @@ def compare_settings(
     Of the second only what it chose counts (learning rate, main parameter), so that settings which were chosen for
     another size can be held against those for this one. Runs that are there are not made again.
 
-    seeds : other ones than those of the tuning runs
+    seeds      : other ones than those of the tuning runs
+    limit_test : test images per task, of both; None: as the first has it
     """
     from ..grid import fill  # noqa: PLC0415  (joblib and more)
 
@@ -65,7 +67,8 @@ def compare_settings(
             f"these are settings of two methods, {first.config.method} and {second.config.method}; compare their runs "
             "with cold compare"
         )
-    flags = [first.settings, layered(first.settings, second.origin.chosen)]
+    base = layered(first.settings, {} if limit_test is None else {"limit_test": limit_test})
+    flags = [base, layered(base, second.origin.chosen)]
     configs = [[build_config(None, {**one, "seed": seed, "threads": 1}) for seed in seeds] for one in flags]
     report = fill(
         [config for side in configs for config in side], out, engine=engine, data_root=data_root, weights=False,

@@ -24,16 +24,16 @@ def chosen(lr, **changes):
 def test_the_same_benchmark_and_seeds_for_both(tmp_path):
     """Of the second only what it chose counts: its other size does not."""
     one, other = chosen(1e-2), chosen(1e-3, limit_train=17, memory=8)
-    found = compare_settings(one, other, [0, 1], tmp_path, engine=Engine("serial"))
+    found = compare_settings(one, other, [0, 1], tmp_path, engine=Engine("serial"), limit_test=10)
     for side, lr in ((found.first, 1e-2), (found.second, 1e-3)):
         runs = [read_result(tmp_path / run_id) for run_id in side.runs]
         assert [run.config["seed"] for run in runs] == [0, 1]
         assert {(run.config["lr"], run.config["limit_train"], run.config["memory"]) for run in runs} == {(lr, 40, 20)}
-        assert {run.config["evaluate_on"] for run in runs} == {"test"}
+        assert {(run.config["evaluate_on"], run.config["limit_test"]) for run in runs} == {("test", 10)}
         assert side.acc == {run.config["seed"]: run.metrics["acc"] for run in runs}
     assert found.difference == paired(found.first.acc, found.second.acc)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("result.json")}
-    compare_settings(one, other, [0, 1], tmp_path, engine=Engine("serial"))
+    compare_settings(one, other, [0, 1], tmp_path, engine=Engine("serial"), limit_test=10)
     assert before == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("result.json")}
 
 
