@@ -85,8 +85,8 @@ def print_result(result: Result, *, matrix: bool = False) -> None:
     place = "" if result.folder is None else f", in {result.folder}"
     kernels = origin.get("kernels")
     if isinstance(kernels, dict):
-        words = (kernels.get(name) for name in ("aten", "processor", "gpu"))
-        console.print(f"[dim]{escape('kernels ' + ', '.join(str(word) for word in words if word))}[/]", soft_wrap=True)
+        used = ", ".join(str(kernels[name]) for name in ("aten", "processor", "gpu") if kernels.get(name))
+        console.print(f"[dim]{escape(f'kernels {used}')}[/]", soft_wrap=True)
     if result.about_data:
         console.print(f"data: {escape(result.about_data)}", soft_wrap=True)
     console.print(f"[dim]{escape(f'data {result.data or UNRECORDED}; commit {commit}, {result.time}{place}')}[/]")
