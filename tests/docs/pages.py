@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import re
 import sys
 from collections.abc import Iterator
@@ -44,6 +45,19 @@ def links(page: Path) -> Iterator[tuple[str, str]]:
         if not re.match(r"[a-z]+:", target):
             file, _, anchor = target.partition("#")
             yield file, anchor
+
+
+def same_words(ours: str, theirs: str) -> bool:
+    """Equal words; numbers may differ in digits that depend on the machine's linear algebra, and times may differ."""
+    left, right = (re.sub(r"[\d.]+ s\b", "", text).split() for text in (ours, theirs))
+    return len(left) == len(right) and all(map(_same, left, right))
+
+
+def _same(ours: str, theirs: str) -> bool:
+    try:
+        return math.isclose(float(ours), float(theirs), rel_tol=1e-3)
+    except ValueError:
+        return ours == theirs
 
 
 def load(path: str) -> ModuleType:
