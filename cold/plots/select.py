@@ -95,7 +95,7 @@ def table_of(figure: TrainingFigure, runs: Sequence[Result], profile: str | None
                     "field": panel.field, "value": _value(run, panel), "seed": run.config.get("seed"),
                     "profile": run.config.get("profile") or "own", "made_up": int(run.made_up),
                     "synthetic": int(run.synthetic), "source": "run", "images": run.config.get("limit_train"),
-                    "settings": _settings(run) if panel.field == "method" else "",
+                    "settings": _settings(run) if panel.field == "method" else "", "data": run.about_data,
                 }  # fmt: skip
                 rows += [{**about, **entry} for entry in _entries(panel, run)]
     return Table.of(rows), list(used.values())
