@@ -87,7 +87,7 @@ def run(
         ),
     ] = None,
     V: Annotated[
-        Text, typer.Option("--V", help="Weight of the present task; auto: it follows from the number of steps.")
+        Text, typer.Option("--V", help="Weight of the present task. auto: it follows from the number of steps.")
     ] = None,
     delta: Annotated[Number, typer.Option(help="Tolerance of the queues.")] = None,
     constraint: Annotated[

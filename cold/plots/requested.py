@@ -51,7 +51,9 @@ class StudiedRuns:
         yield from (f"cold study run {name} --profile {_PROFILE}" for name in self.studies)
 
     def state(self, folder: Path) -> State:
-        return "present" if self._found(folder) else "missing"
+        if self._found(folder):
+            return "present"
+        return "stale" if self.shared.below(self._folders(folder)).problems else "missing"
 
     def load(self, folder: Path) -> Stored:
         runs = self._found(folder)
@@ -65,12 +67,14 @@ class StudiedRuns:
         raise ColdError(f"training runs are not made here; make them with: {self.command}")
 
     def _found(self, folder: Path) -> tuple[Result, ...]:
-        usual = default_roots() if self.kept else ()
-        folders = (folder, *(root for root in usual if folder not in root.parents))
         wanted = dict.fromkeys(
             settings(run.config.as_dict()) for name in self.studies for run in planned(find_study(name), _PROFILE)
         )
-        return self.shared.of_settings(folders, wanted)
+        return self.shared.of_settings(self._folders(folder), wanted)
+
+    def _folders(self, folder: Path) -> tuple[Path, ...]:
+        usual = default_roots() if self.kept else ()
+        return (folder, *(root for root in usual if folder not in root.parents))
 
 
 def requested_figures(shared: RunsFoundOnce, *, kept: bool) -> Iterator[Figure]:

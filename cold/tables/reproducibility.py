@@ -127,7 +127,7 @@ def welch_half_width(one: Spread, other: Spread) -> float:
     """Half of the 95 % interval for the difference of two means with spreads of their own.
 
     >>> round(welch_half_width(Spread(91.6, 0.33, 3), Spread(91.3, 0.22, 3)), 3)
-    0.68
+    0.729
     """
     variances = [(side.sd or 0.0) ** 2 / side.n for side in (one, other)]
     total = sum(variances)

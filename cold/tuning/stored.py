@@ -143,7 +143,10 @@ def _numbers(row: Row, settings: Settings) -> Settings:
     parameter = None if row.tuning is None else row.tuning.parameter
     if parameter is None or parameter.start or settings.get("options") or row.method not in METHODS:
         return settings
-    return layered({"options": {parameter.name: METHODS[row.method].defaults()[parameter.name]}}, settings)
+    defaults = METHODS[row.method].defaults()
+    if parameter.name not in defaults:  # a setting of the run, whose default needs no name
+        return settings
+    return layered({"options": {parameter.name: defaults[parameter.name]}}, settings)
 
 
 def _fits(one: Chosen, wanted: Mapping[str, Any]) -> bool:

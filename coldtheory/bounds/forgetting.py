@@ -56,9 +56,9 @@ def rate(facts: Facts, delta_prime: ArrayLike | None = None, w_star: ArrayLike |
     return _make("rate", facts, star, np.sqrt(2.0 * inside / facts.T), more=more)
 
 
-def queues(facts: Facts) -> Bound:
+def queues(facts: Facts, delta_prime: ArrayLike | None = None, w_star: ArrayLike | None = None) -> Bound:
     """After the run, from the queues that it ended with: delta + 2/(T(T-1)) sum_k Q_k[T]. Nothing is asked of the
-    models, so that it can be evaluated on a network, too."""
+    models, so that it can be evaluated on a network, too; comparators may be given and have no part in it."""
     pairs = max(facts.T * (facts.T - 1) / 2, 1.0)
     terms = {
         "delta": facts.delta * (1.0 if facts.T > 1 else 0.0),

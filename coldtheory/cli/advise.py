@@ -25,7 +25,9 @@ def advise_on(
             help="low, high, conflict; a file: .npz (optima), .csv or .toml; or a training run: its folder or id.",
         ),
     ],
-    V: Annotated[str | None, typer.Option("--V", help="A V to judge, instead of the advised one.")] = None,
+    V: Annotated[
+        str | None, typer.Option("--V", help="Weight of the present task. To be judged, instead of the advised one.")
+    ] = None,
     eta: o.EtaOption = o.PAPER["eta"],
     delta: o.DeltaOption = o.PAPER["delta"],
     steps: o.StepsOption = o.PAPER["steps"],
@@ -40,7 +42,7 @@ def advise_on(
     solver: o.SolverOption = "gd",
     statement: Annotated[
         str | None,
-        typer.Option("--statement", help="Judge this statement too: a name, or FILE.py with your own, which is run."),
+        typer.Option("--statement", help="Python file of a statement of your own, which is run. Or a name."),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw gradient, loss and queue against V: .png, .pdf or .svg.")

@@ -7,7 +7,7 @@ const SLIDERS = {
 };
 const LIMITS = {
   V: { least: 1e-6, most: 1e9, example: 200 }, delta: { least: 1e-15, most: 1e6, example: 0.01 },
-  eta: { least: 1e-12, most: 10, example: 4e-4 }, steps: { least: 1, most: 1000, example: 3, whole: true },
+  eta: { least: 1e-12, most: 10, example: 0.001 }, steps: { least: 1, most: 1000, example: 3, whole: true },
   T: { least: 2, whole: true },
 };
 const SYMBOLS = { V: "V", delta: "δ", eta: "η", steps: "J", T: "T" };

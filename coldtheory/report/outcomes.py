@@ -25,7 +25,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import joblib
 import msgspec
 
 from ..bounds import STATEMENTS
@@ -101,6 +100,8 @@ def run_checks(
     """
     wanted = tuple(all_claims() if claims is None else claims)
     origin, code = provenance(), code_of(wanted)  # now: the files may change while the checks run
+    import joblib  # noqa: PLC0415  (slow to load)
+
     workers = 1 if len(wanted) < _WORTH_A_PROCESS or jobs == 0 else joblib.effective_n_jobs(jobs)
     rows: dict[str, Row] = {}
     with _counting(len(wanted), progress) as tally:

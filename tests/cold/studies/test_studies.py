@@ -201,7 +201,8 @@ def test_listing_planning_and_status_need_no_torch():
 def test_studies_beyond_the_paper_can_be_planned(study):
     assert find_study(study.id) is study
     assert study not in studies()
-    wanted = {3, 4, 5, 6, 7, 8} if study.id == "split-5x20" else {0, 1, 2}
+    requested = set(range(20, 26))
+    wanted = {"split-5x20": {3, 4, 5, 6, 7, 8}, "forget": requested, "front": requested}.get(study.id, {0, 1, 2})
     assert {run.seed for run in planned(study, "cpu")} == wanted
     assert set(study.grids) | set(study.absent) == set(PROFILES)
 

@@ -13,6 +13,7 @@ from cold.cli.app import app
 from cold.grid import Engine, fill
 from cold.plots.paper_figures import PAPER_FIGURES
 from cold.studies import planned, studies
+from cold.studies.spec import further_studies
 from coldtheory.figures import Wanted, registry, style
 
 
@@ -43,7 +44,7 @@ def test_every_figure_is_drawn_from_the_rows_and_says_which_profile_made_it(made
     place = (
         "synthetic · " if set(table.values("kind")) <= {"queues", "accuracy"} else ""
     )  # heatmaps have no title for it
-    assert small == [f"{place}smoke profile · 2 seeds a point · 24 images a task · synthetic images"]
+    assert small == [f"{place}smoke profile · 2 seeds per point · 24 images per task · synthetic images"]
     assert style.picture_bytes(picture, "png").startswith(b"\x89PNG")
     study = next(one for one in PAPER_FIGURES if one.id == id_).on("synthetic")
     assert set(table.values("panel")) == set(range(len(study.panels)))
@@ -85,7 +86,7 @@ def test_an_own_study_fails_in_part_and_says_so(tmp_path):
 
 def test_list_and_show():
     listed = [one["id"] for one in json.loads(call("list", "--json").stdout)]
-    assert listed == [*(study.id for study in studies()), "class-incremental", "forward"]
+    assert listed == [study.id for study in (*studies(), *further_studies())]
     listed, shown = call("list"), call("show", "delta")
     assert "forward" in listed.stdout
     assert "batchsize_supple" in listed.stdout

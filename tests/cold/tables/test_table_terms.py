@@ -11,6 +11,7 @@ from cold.catalogue import BENCHMARKS as BENCHMARK_ENTRIES
 from cold.catalogue import METHODS, ONLINE
 from cold.cli import run as run_command
 from cold.cli.app import app
+from cold.runs import identified
 from cold.tables.comparison import Choice
 from cold.tables.make import names
 from cold.tables.terms import benchmark, declarations, full_size, layered, published, using
@@ -49,7 +50,7 @@ def test_every_command_parses_back_to_its_cell(monkeypatch):
     build = run_command.build_config
 
     def stop(path, flags, chosen=None):
-        raise Built(build(path, flags))
+        raise Built(identified(build(path, flags)))
 
     monkeypatch.setattr(run_command, "build_config", stop)
     parser = get_command(app).get_command(None, "run")

@@ -82,7 +82,7 @@ def test_same_pdf_twice(call, stored, drawn, tmp_path):
 
 def test_captions_of_the_files_the_readme_and_the_page(drawn):
     known = {figure.id: figure for figure in registry.figures()}
-    readme, page = (drawn / "README.md").read_text(), figure_cards(drawn)
+    readme, page = (drawn / "README.md").read_text(), figure_cards(drawn, drawn)[0]
     for id_ in IDS:
         caption = gallery.read_caption(drawn / f"{id_}.json")
         assert (caption.title, caption.sentence, caption.label) == (

@@ -159,7 +159,7 @@ def test_what_check_prints_can_be_shown(tmp_path):
 def test_a_damaged_outcome_file_is_one_clear_line(content, tmp_path):
     path = tmp_path / "outcomes.json"
     path.write_text(content)
-    with pytest.raises(ColdError, match=r"outcomes\.json .*; make it anew with 'coldtheory report --check'$"):
+    with pytest.raises(ColdError, match=r"outcomes\.json .*; make it anew with 'coldtheory report --check-claims'$"):
         read_outcomes(path)
 
 
