@@ -70,7 +70,8 @@ class StudiedRuns:
         wanted = dict.fromkeys(
             settings(run.config.as_dict()) for name in self.studies for run in planned(find_study(name), _PROFILE)
         )
-        return self.shared.of_settings(self._folders(folder), wanted)
+        found = self.shared.of_settings(self._folders(folder), wanted)
+        return found if self.rows(found) else ()
 
     def _folders(self, folder: Path) -> tuple[Path, ...]:
         usual = default_roots() if self.kept else ()
