@@ -59,7 +59,7 @@ def fetch_data(
     names: Annotated[list[str], typer.Argument(help=f"Data sets: {', '.join(DATA_SETS)}; or benchmarks of them.")],
     data_root_: DataRootOption = None,
     mirror: Annotated[str | None, typer.Option(help="A web address with the same files, tried first.")] = None,
-    again: Annotated[bool, typer.Option("--again", help="Fetch even what is there already.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Make again what is there.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Bring data sets to the data root: resumed where it stopped, checked, safely unpacked.

@@ -58,24 +58,33 @@ class Step:
 
 def reproduce(
     profile: Annotated[
-        str, typer.Option(help="paper: the printed size, on a GPU; cpu: reduced; smoke: shows that all parts fit.")
+        str, typer.Option(help="Profile of the runs, which is a name for their size: paper, cpu or smoke.")
     ] = "paper",
-    out: Annotated[Path, typer.Option(help="Folder of the runs.")] = OUT,
+    out: Annotated[Path, typer.Option(help="Where to write.")] = OUT,
     to: Annotated[Path, typer.Option(help="Folder of tables and figures.")] = TO,
-    engine: Annotated[str, typer.Option(help=f"{', '.join(ENGINES)}.")] = "loky",
-    jobs: Annotated[int, typer.Option(help="Runs at a time; -1: as many as cores, or as GPUs take.")] = -1,
-    scheduler: Annotated[str | None, typer.Option(help="Address of a dask scheduler.")] = None,
-    gpu: Annotated[float | None, typer.Option(help="Share of a GPU per run: 1, or 0.5 for two on each.")] = None,
-    slurm: Annotated[list[str] | None, typer.Option("--slurm", help="NAME=VALUE of submitit's executor.")] = None,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the data; default: COLD_DATA.")] = None,
-    terms: Annotated[Path | None, typer.Option(help="Comparisons of your own in the place of the paper's.")] = None,
+    engine: Annotated[str, typer.Option(help=f"How jobs are computed. {', '.join(ENGINES)}.")] = "loky",
+    jobs: Annotated[int, typer.Option(help="Number of jobs at a time; -1 takes all cores.")] = -1,
+    scheduler: Annotated[str | None, typer.Option(help="Address of a running dask scheduler.")] = None,
+    gpu: Annotated[float | None, typer.Option(help="Share of a GPU per run: 1, or 0.5 for two runs on each.")] = None,
+    slurm: Annotated[
+        list[str] | None, typer.Option("--slurm", help="NAME=VALUE for the executor of submitit; may be repeated.")
+    ] = None,
+    data_root: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the data sets; by default COLD_DATA, or a folder of the user's cache."),
+    ] = None,
+    terms: Annotated[
+        Path | None, typer.Option(help="Comparisons of your own, a TOML file like cold/tables/comparisons.toml.")
+    ] = None,
     parts: Annotated[bool, typer.Option("--parts", help="Go on with parts or copies of data sets.")] = False,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Also runs that failed before.")] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Also make the runs that failed before.")
+    ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only list the steps, their GPU hours and outputs.")
+        bool, typer.Option("--dry-run", help="Only say how many runs there are, and how long they would take.")
     ] = False,
     throughput: Annotated[
-        float, typer.Option(help="For the estimate: images of 32 x 32 per second through ResNet-18, both ways.")
+        float, typer.Option(help="With --dry-run: compute GPU hours from this many images of 32 x 32 per second.")
     ] = THROUGHPUT,
     as_json: JsonOption = False,
 ) -> None:

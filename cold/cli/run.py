@@ -59,8 +59,8 @@ def run(
     scenario: Annotated[
         Text,
         typer.Option(
-            help="Of a split: task (a head per task), class (one head for all classes; Class-IL and Task-IL accuracy), "
-            "or domain (one head, the same labels in every task)."
+            help="Scenario of a split: task, class or domain. A head per task; one head for all classes (Class-IL and "
+            "Task-IL accuracy); one head, the same labels in every task."
         ),
     ] = None,
     tasks: Annotated[Whole, typer.Option("--tasks", "--T", help="Number of tasks.")] = None,

@@ -83,12 +83,15 @@ def _table(found: Sequence[Chosen]) -> Any:
 def compare_settings(
     first: Annotated[str, typer.Argument(help="A settings file, as cold tune writes it.")],
     second: Annotated[str, typer.Argument(help="Another one, or the name of a table, as pmnist-10k.")],
-    seeds: Annotated[str, typer.Option(help="Other seeds than those of tuning: 0,1,2 or 0-5.")] = "0-2",
-    limit_test: Annotated[int | None, typer.Option(help="Test samples per task, of both; default: all.")] = None,
-    engine: Annotated[str, typer.Option(help="serial, loky, dask or slurm; default: loky from two jobs on.")] = "",
-    jobs: Annotated[int, typer.Option(help="Runs at a time; -1: one per core.")] = 1,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the data; default: COLD_DATA.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of runs; what is there is not made again.")] = OUT,
+    seeds: Annotated[str, typer.Option(help="Seeds, by commas and as ranges: 6,7,8 or 0-19.")] = "0-2",
+    limit_test: Annotated[int | None, typer.Option(help="Test samples per task.")] = None,
+    engine: Annotated[str, typer.Option(help="How jobs are computed.")] = "",
+    jobs: Annotated[int, typer.Option(help="Number of jobs at a time; -1 takes all cores.")] = 1,
+    data_root: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the data sets; by default COLD_DATA, or a folder of the user's cache."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where to write.")] = OUT,
     as_json: JsonOption = False,
 ) -> None:
     """Hold two choices of settings of a method against each other on test data, with fresh seeds.

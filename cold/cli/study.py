@@ -26,7 +26,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="The paper
 
 Name = Annotated[str, typer.Argument(metavar="ID|FILE.toml|all", help="A study, one of your own, or all.")]
 Out = Annotated[Path, typer.Option("--out", help="Where to write. A folder of runs; those that it holds count.")]
-Dataset = Annotated[str | None, typer.Option("--dataset", help="Only the runs on this one of the study's datasets.")]
+Dataset = Annotated[str | None, typer.Option("--dataset", help="Name of the benchmark.")]
 
 
 @app.command("list")

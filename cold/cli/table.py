@@ -66,7 +66,7 @@ def table(
     retry_failed: RetryOption = False,
     again: Annotated[
         bool,
-        typer.Option("--again", help="With --run: first make runs anew that followed an earlier rule; see the notes."),
+        typer.Option("--again", help="Make again what is there."),
     ] = False,
     measured: Annotated[
         Path | None, typer.Option(help="complexity: what `cold methods --measure --json` printed.")

@@ -35,18 +35,22 @@ def add_to(app: typer.Typer) -> None:
 
 def tune_method(
     method: Annotated[str, typer.Argument(help="A method: cold, er, der, ...; or FILE.py of your own.")],
-    dataset: Annotated[Text, typer.Option(help=f"Benchmark: {', '.join(BENCHMARK_NAMES)}.")] = None,
+    dataset: Annotated[Text, typer.Option(help=f"Name of the benchmark. {', '.join(BENCHMARK_NAMES)}.")] = None,
     budget: Annotated[
         int, typer.Option(help="In whole runs: a trial that has learned 5 of 20 tasks has cost a quarter of a run.")
     ] = 12,
-    preset: Annotated[Text, typer.Option(help="Named settings for all that is not searched, as in cold run.")] = None,
-    config: Annotated[Path | None, typer.Option(help="Settings from a TOML file; other options override it.")] = None,
-    scenario: Annotated[Text, typer.Option(help="Of a split: task, class or domain.")] = None,
+    preset: Annotated[
+        Text, typer.Option(help="Named settings; paper: those of the paper's tables for dataset, method and memory.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings from a TOML file; flags override it.")] = None,
+    scenario: Annotated[Text, typer.Option(help="Scenario of a split: task, class or domain.")] = None,
     tasks: Annotated[Whole, typer.Option(help="Number of tasks.")] = None,
     epochs: Annotated[Whole, typer.Option(help="Epochs per task.")] = None,
     batch_size: Annotated[Whole, typer.Option(help="Samples of the present task per step.")] = None,
     memory: Annotated[Whole, typer.Option(help="M: samples in the memory, of all tasks together.")] = None,
-    memory_batch: Annotated[Whole, typer.Option(help="Memory samples per step.")] = None,
+    memory_batch: Annotated[
+        Whole, typer.Option(help="Memory samples per step: of each past task, or (mixed) in all.")
+    ] = None,
     limit_train: Annotated[Whole, typer.Option(help="Training samples per task.")] = None,
     option: Annotated[
         list[str] | None, typer.Option("--option", help="NAME=VALUE, a hyper-parameter of the method.")
@@ -64,18 +68,21 @@ def tune_method(
             "method's main parameter, see cold.tuning.space. May be repeated."
         ),
     ] = None,
-    validation: Annotated[float | None, typer.Option(help="Share of the training data held out; default: 0.1.")] = None,
-    seed: Annotated[Whole, typer.Option(help="Of the trials; take others for what you report. Default: 100.")] = None,
-    engine: Annotated[str, typer.Option(help="serial, loky, dask or slurm; default: loky from two jobs on.")] = "",
-    jobs: Annotated[int, typer.Option(help="Runs at a time; -1: as many as cores, or as GPUs take.")] = 1,
-    scheduler: Annotated[Text, typer.Option(help="Address of a dask scheduler.")] = None,
-    gpu: Annotated[float | None, typer.Option(help="Share of a GPU a run: 1, or 0.5 for two on each.")] = None,
-    threads: Annotated[
-        int, typer.Option(help="CPU threads of a run; the results are the same for any --jobs, not for any --threads.")
-    ] = 1,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the data; default: COLD_DATA.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of searches; each has a folder of its own below it.")] = TUNING_OUT,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Also runs that failed before.")] = False,
+    validation: Annotated[float | None, typer.Option(help="Share of the training data held out.")] = None,
+    seed: Annotated[Whole, typer.Option(help="Seed of the random numbers. Default: 100.")] = None,
+    engine: Annotated[str, typer.Option(help="How jobs are computed.")] = "",
+    jobs: Annotated[int, typer.Option(help="Number of jobs at a time; -1 takes all cores.")] = 1,
+    scheduler: Annotated[Text, typer.Option(help="Address of a running dask scheduler.")] = None,
+    gpu: Annotated[float | None, typer.Option(help="Share of a GPU per run: 1, or 0.5 for two runs on each.")] = None,
+    threads: Annotated[int, typer.Option(help="CPU threads per run.")] = 1,
+    data_root: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the data sets; by default COLD_DATA, or a folder of the user's cache."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where to write.")] = TUNING_OUT,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Also make the runs that failed before.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Search the learning rate and the main parameter of a method by successive halving on validation data.

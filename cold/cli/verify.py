@@ -35,7 +35,7 @@ def verify(
         ),
     ] = None,
     sample: Annotated[int | None, typer.Option(help="Only as many, drawn at random; default: all.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
     earlier: Annotated[
         bool, typer.Option("--earlier", help="Only runs that were made by an earlier rule of their method.")
     ] = False,
@@ -45,12 +45,15 @@ def verify(
     tolerance: Annotated[
         float, typer.Option(help="Points of accuracy that are allowed where versions or kernels differ.")
     ] = TOLERANCE,
-    out: Annotated[
-        Path | None, typer.Option(help="Keep the new runs here; default: they are removed once they are compared.")
+    out: Annotated[Path | None, typer.Option(help="Where to write.")] = None,
+    jobs: Annotated[int, typer.Option(help="Number of jobs at a time; -1 takes all cores.")] = 1,
+    data_root: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the data sets; by default COLD_DATA, or a folder of the user's cache."),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Runs at a time; -1: one per core.")] = 1,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the data; default: COLD_DATA.")] = None,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Also what failed before.")] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Also make the runs that failed before.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Make stored runs again from their own records and compare: bit for bit with the same versions and kernels.

@@ -44,9 +44,7 @@ def advise_on(
         str | None,
         typer.Option("--statement", help="Python file of a statement of your own, which is run. Or a name."),
     ] = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="Draw gradient, loss and queue against V: .png, .pdf or .svg.")
-    ] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw a picture into this file.")] = None,
     as_json: o.JsonOption = False,
 ) -> None:
     """Read a page about your tasks: V, step size, queues, every theorem, and what to change so that it applies.

@@ -50,7 +50,7 @@ FormOption = Annotated[
     str | None,
     typer.Option("--form", help="Form of the statement: printed, corrected, sharp, ... Without it the first one."),
 ]
-PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw the instance into this .png or .pdf file.")]
+PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw a picture into this file.")]
 InstanceOption = Annotated[Path | None, typer.Option("--out", help="Where to write. The instance, in a .toml file.")]
 SeedsOption = Annotated[
     str | None,
