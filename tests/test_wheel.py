@@ -50,7 +50,10 @@ def test_every_claim_has_the_verdict_of_a_checkout(command: Command) -> None:
     assert done.returncode == 0, done.stderr
     outcomes = json.loads(done.stdout)
     assert len(outcomes) >= 180
-    assert [row["id"] for row in outcomes if row["changed"] or row["verdict"] == "no runs here"] == []
+    assert [row["id"] for row in outcomes if row["changed"]] == []
+    page = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    waiting = {line.split("`")[1] for line in page.splitlines() if "| no runs here |" in line}
+    assert {row["id"] for row in outcomes if row["verdict"] == "no runs here"} <= waiting
 
 
 def test_every_figure_is_drawn(command: Command) -> None:
