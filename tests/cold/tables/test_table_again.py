@@ -14,6 +14,7 @@ from cold.runs import RuleChange, find_runs, pack, rules, write_result
 from tests.cold.tables.test_table_run import SMALL
 
 CHANGE = RuleChange(method="er", before=dt.datetime(2020, 1, 1, tzinfo=dt.UTC), commit="c0ffee", what="it was wrong")
+OLD, KEPT = "2019-12-31T00:00:00+00:00", "2021-01-01T00:00:00+00:00"  # before and after the change
 
 
 def call(*words, code=0):
@@ -24,18 +25,18 @@ def call(*words, code=0):
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """All runs of the table, packed; those of ER look as if an earlier rule had made them in 2019."""
+    """All runs of the table, packed; those of ER look as if an earlier rule had made them in 2019, the others stay."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(rules, "_changes", lambda: (CHANGE,))
     (tmp_path / "small.toml").write_text(SMALL)
     call("--run", "--runs", ".")
-    true = {run_id: (run.metrics, run.time) for run_id, run in find_runs(tmp_path).items()}
+    true = {run_id: run.metrics for run_id, run in find_runs(tmp_path).items()}
     for run in find_runs(tmp_path).values():
-        if run.config["method"] == "er":
-            old = {**run.provenance, "time": "2019-12-31T00:00:00+00:00"}
-            write_result(
-                run.folder, replace(run, provenance=old, metrics={**run.metrics, "acc": run.metrics["acc"] - 1})
-            )
+        earlier = run.config["method"] == "er"
+        old = {**run.provenance, "time": OLD if earlier else KEPT}
+        write_result(
+            run.folder, replace(run, provenance=old, metrics={**run.metrics, "acc": run.metrics["acc"] - earlier})
+        )
     pack(tmp_path)
     return tmp_path, true
 
@@ -54,9 +55,8 @@ def test_runs_of_an_earlier_rule_are_made_anew(here):
     assert found.keys() == true.keys()
     assert len(done.stderr.splitlines()) == 5
     for run_id, run in found.items():
-        metrics, time = true[run_id]
-        assert run.metrics == metrics  # the same code: the same numbers as before they were changed
-        assert (run.time == time) is (run.config["method"] == "finetune")
+        assert run.metrics == true[run_id]  # the same code: the same numbers as before they were changed
+        assert (run.time == KEPT) is (run.config["method"] == "finetune")
     assert set(rows["er"]["acc"].values()) == {run.metrics["acc"] for run in found.values()
                                                if run.run_id in rows["er"]["runs"].values()}  # fmt: skip
     assert {path.name for path in folder.rglob("*") if path.is_dir()} == {"final", "select"}
