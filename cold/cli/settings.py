@@ -149,9 +149,9 @@ def _print(found: Rivals, one: Chosen, other: Chosen) -> None:
         table.add_row(str(number), escape(chosen.source), escape(words), str(told.n), acc)
     console.print(table)
     gain = found.difference
-    interval = "" if gain.low is None else f" [{gain.low:+.2f}, {gain.high:+.2f}], {100 * LEVEL:.0f} % interval"
+    interval = "" if gain.low is None else f", {100 * LEVEL:.0f} % interval [{gain.low:+.2f}, {gain.high:+.2f}]"
     each = ", ".join(f"{value:+.2f}" for value in gain.each)
-    console.print(escape(f"1 - 2: {gain.mean:+.2f}{interval} points, paired over seeds: {each}"), soft_wrap=True)
+    console.print(escape(f"1 - 2: {gain.mean:+.2f} points{interval}; by seed: {each}"), soft_wrap=True)
 
 
 def _as_json(found: Rivals) -> dict[str, Any]:
