@@ -20,7 +20,7 @@ from coldtheory.ground.terminal import plain_table
 
 from ..catalogue import same
 from ..tuning.rivals import Rivals, Side
-from ..tuning.settings_file import Chosen, read_settings
+from ..tuning.settings_file import FILE, Chosen, read_settings
 from ..tuning.stored import size_of, stored_settings, words_of_settings
 
 OUT = Path("results/runs")
@@ -58,10 +58,18 @@ def list_settings(
     if not found:
         raise ColdError("no stored tuning runs chose such settings; cold settings lists all, cold tune makes new ones")
     console = Console(highlight=False)
-    for source, group in groupby(found, key=lambda one: one.source):
-        console.print(f"[bold]{escape(source)}[/]", soft_wrap=True)
+    for place, group in groupby(found, key=lambda one: _place(one.source)):
+        console.print(f"[bold]{escape(place)}[/]", soft_wrap=True)
         console.print(_table(list(group)))
     console.print("[dim]valid. %: accuracy on held-out training data; runs: that many were compared[/]")
+
+
+def _place(source: str) -> str:
+    """Files of one folder stand together; those of `cold tune` have a folder each."""
+    path = Path(source)
+    if path.suffix != ".toml":
+        return source
+    return str(path.parents[1] if path.name == FILE and len(path.parts) > 2 else path.parent)
 
 
 def _table(found: Sequence[Chosen]) -> Any:
