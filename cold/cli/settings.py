@@ -20,7 +20,7 @@ from coldtheory.ground.terminal import plain_table
 
 from ..catalogue import same
 from ..tuning.rivals import Rivals, Side
-from ..tuning.settings_file import Chosen, read_settings
+from ..tuning.settings_file import FILE, Chosen, read_settings
 from ..tuning.stored import size_of, stored_settings, words_of_settings
 
 OUT = Path("results/runs")
@@ -58,10 +58,18 @@ def list_settings(
     if not found:
         raise ColdError("no stored tuning runs chose such settings; cold settings lists all, cold tune makes new ones")
     console = Console(highlight=False)
-    for source, group in groupby(found, key=lambda one: one.source):
-        console.print(f"[bold]{escape(source)}[/]", soft_wrap=True)
+    for place, group in groupby(found, key=lambda one: _place(one.source)):
+        console.print(f"[bold]{escape(place)}[/]", soft_wrap=True)
         console.print(_table(list(group)))
     console.print("[dim]valid. %: accuracy on held-out training data; runs: that many were compared[/]")
+
+
+def _place(source: str) -> str:
+    """Files of one folder stand together; those of `cold tune` have a folder each."""
+    path = Path(source)
+    if path.suffix != ".toml":
+        return source
+    return str(path.parents[1] if path.name == FILE and len(path.parts) > 2 else path.parent)
 
 
 def _table(found: Sequence[Chosen]) -> Any:
@@ -152,9 +160,9 @@ def _print(found: Rivals, one: Chosen, other: Chosen) -> None:
         table.add_row(str(number), escape(chosen.source), escape(words), str(told.n), acc)
     console.print(table)
     gain = found.difference
-    interval = "" if gain.low is None else f" [{gain.low:+.2f}, {gain.high:+.2f}], {100 * LEVEL:.0f} % interval"
+    interval = "" if gain.low is None else f", {100 * LEVEL:.0f} % interval [{gain.low:+.2f}, {gain.high:+.2f}]"
     each = ", ".join(f"{value:+.2f}" for value in gain.each)
-    console.print(escape(f"1 - 2: {gain.mean:+.2f}{interval} points, paired over seeds: {each}"), soft_wrap=True)
+    console.print(escape(f"1 - 2: {gain.mean:+.2f} points{interval}; by seed: {each}"), soft_wrap=True)
 
 
 def _as_json(found: Rivals) -> dict[str, Any]:
