@@ -64,7 +64,7 @@ def test_show_by_id_and_packed(out, run, tmp_path, monkeypatch):
         assert "accuracy (%) on each task" in call("show", name).stdout
         for words in (("eval", name), ("export", name, "model.safetensors")):
             assert "was kept without its weights" in call(*words, code=2).stderr
-    assert "data unrecorded" in call("show", "pmnist-agem-s0-683df4e3").stdout  # a committed run, from anywhere
+    assert "data b51e66440adf89bd" in call("show", "pmnist-agem-s0-683df4e3").stdout  # a committed run, from anywhere
 
 
 def test_compare_groups_seeds_and_pairs_them(out):
