@@ -175,6 +175,13 @@ def advise(
     given = None if V is None else number("V", V, above=0)
     told = None if statement is None else statement if isinstance(statement, Statement) else named_statement(statement)
     setting.run(tasks, 1.0 if given is None else given)  # every complaint about settings comes now
+    with np.errstate(all="ignore"):  # the numbers of a run that diverges are no news
+        return _advice(tasks, setting, given, told, remedies, tasks.name if name is None else name)
+
+
+def _advice(
+    tasks: Tasks, setting: Setting, given: float | None, told: Statement | None, remedies: bool, name: str
+) -> Advice:
     chosen = balance(tasks, setting)
     shared: Shared = {}
     advised = chosen.V_seen if chosen.at_end == "low" else chosen.V  # with the smallest V nothing would be learnt
@@ -187,7 +194,7 @@ def advise(
     missing = [one for one in ruled if one.outcome == "not applicable"] if remedies else []
     steps_matter = setting.fixed_step
     return Advice(
-        name=tasks.name if name is None else name,
+        name=name,
         tasks=tasks,
         setting=setting,
         given_V=given,
