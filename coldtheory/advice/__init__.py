@@ -1,6 +1,7 @@
 """Advice for given tasks: which V and which step size, whether queues act, which theorem holds, and what to change.
 
 balance    the V for the next task, and the V for all tasks seen
+isometry   few tasks of many parameters in few dimensions
 portrait   the numbers that bounds are made of, for given tasks
 premises   by how much a premise is missed, and what would meet it
 verdicts   every statement on one run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from ..settings import Reference, Rule, Solver, Weights
 from ..simulation import Run
 from ..tasks import Tasks, as_tasks
 from .balance import Balance, avg_seen_loss, balance
+from .isometry import in_few_dimensions
 from .portrait import Conflict, Shared, TaskFacts, conflict_of, quantities_of, smallest_tolerance
 from .premises import Context, largest_eta
 from .setting import Setting
@@ -30,6 +31,8 @@ from .verdicts import Remedies, Remedy, Ruling, Verdict, rulings, verdicts
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+
+Tell = Callable[[int, int], None]
 
 ACT = 0.01  #: queues act if they change the gradient, or the loss on all tasks seen, by more than this share
 
@@ -144,6 +147,7 @@ def advise(
     statement: str | Statement | None = None,
     remedies: bool = True,
     name: str | None = None,
+    tell: Tell = lambda done, total: None,
 ) -> Advice:
     """For these tasks: which V and eta, whether queues act, which theorem holds, and what to change.
 
@@ -152,6 +156,8 @@ def advise(
     eta, delta, steps, reference, weights, solver, w0 : as in `simulate`
     statement : a theorem of your own, FILE.py (which is run) or a name, judged like the others
     remedies  : whether settings are looked for with which the other theorems apply
+    name      : what the tasks are called on the page
+    tell      : is told how many steps of how many are done
 
     >>> import numpy as np
     >>> advice = advise(2.0 + 0.3 * np.random.default_rng(0).normal(size=(20, 3)), eta=0.01)
@@ -175,33 +181,48 @@ def advise(
     given = None if V is None else number("V", V, above=0)
     told = None if statement is None else statement if isinstance(statement, Statement) else named_statement(statement)
     setting.run(tasks, 1.0 if given is None else given)  # every complaint about settings comes now
+    with np.errstate(all="ignore"):  # the numbers of a run that diverges are no news
+        return _advice(tasks, setting, given, told, remedies, tasks.name if name is None else name, tell)
+
+
+def _advice(
+    whole: Tasks, asked: Setting, given: float | None, told: Statement | None, remedies: bool, name: str, tell: Tell
+) -> Advice:
+    tasks, setting = in_few_dimensions(whole, asked)
+    tell(0, 4)
     chosen = balance(tasks, setting)
+    tell(1, 4)
     shared: Shared = {}
     advised = chosen.V_seen if chosen.at_end == "low" else chosen.V  # with the smallest V nothing would be learnt
     facts = TaskFacts(setting.run(tasks, advised if given is None else given), shared)
     delta_min = smallest_tolerance(tasks)
     found = verdicts(facts, setting, delta_min, STATEMENTS.values())
     ruled = rulings(found, setting, tasks)
-    looking = Remedies(tasks, float(facts.run.V), setting, delta_min, shared)
-    context = Context(setting, facts, delta_min)
     missing = [one for one in ruled if one.outcome == "not applicable"] if remedies else []
-    steps_matter = setting.fixed_step
+    looking, context = (
+        Remedies(tasks, float(facts.run.V), setting, delta_min, shared),
+        Context(setting, facts, delta_min),
+    )
+    mended: dict[str, Remedy | None] = {}
+    for one in missing:
+        tell(2 + len(mended), 4 + len(missing))
+        mended[one.statement] = looking.find(one.main, context)
     return Advice(
-        name=tasks.name if name is None else name,
-        tasks=tasks,
-        setting=setting,
+        name=name,
+        tasks=whole,
+        setting=asked,
         given_V=given,
         balance=chosen,
-        run=facts.run,
+        run=facts.run if tasks is whole else asked.run(whole, facts.run.V),
         delta_min=delta_min,
         quantities=quantities_of(facts, tasks, delta_min),
         conflict=conflict_of(facts.run),
         queues=_queues(facts, setting, tasks, chosen),
-        eta_theorem=largest_eta(facts, 1.0) if steps_matter else None,
-        eta_stable=largest_eta(facts, 2.0) if steps_matter else None,
+        eta_theorem=largest_eta(facts, 1.0) if setting.fixed_step else None,
+        eta_stable=largest_eta(facts, 2.0) if setting.fixed_step else None,
         verdicts=tuple(found),
         rulings=tuple(ruled),
-        remedies={one.statement: looking.find(one.main, context) for one in missing},
+        remedies=mended,
         own=() if told is None else tuple(verdicts(facts, setting, delta_min, [told])),
     )
 

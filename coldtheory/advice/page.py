@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..bounds import evaluate
-from ..bounds.base import quiet
 from .answer import Advice
 from .balance import avg_seen_loss
 from .data import data_of, mean_over_streams
@@ -19,7 +18,7 @@ _CHANCE = "memory_size"  # holds with probability 0.95: it may fail without bein
 
 def page_of(advice: Advice) -> Page:
     """The whole page."""
-    with quiet():  # the numbers of a run that diverged are shown as a dash
+    with np.errstate(all="ignore"):  # the numbers of a run that diverged are shown as a dash
         parts = [_tasks(advice), _which_V(advice), _steps(advice), _queues(advice), _holds(advice)]
         parts += [_changes(advice)] if any(one.outcome == "not applicable" for one in advice.rulings) else []
         parts += [_own(advice)] if advice.own else []
@@ -84,7 +83,7 @@ def _answer_guarantee(advice: Advice) -> str:
     of_gradient = [one for one in advice.rulings if one.about == _GRADIENT]
     holding = [one for one in of_gradient if one.outcome == "holds"]
     if not holding:
-        return f"none for the gradient: {next(iter(of_gradient[0].main.missed)).words}"
+        return f"none for the gradient: {_missing(of_gradient[0].main).partition(';')[0].rstrip('.')}"
     first = holding[0]
     sharpest = min((one.sharpest.bound for one in holding if one.sharpest.bound is not None), default=None)
     return (
@@ -293,7 +292,7 @@ def _changes(advice: Advice) -> Part:
 
 def _missing(one: Verdict) -> str:
     reasons = dict.fromkeys(miss.words for miss in one.missed)
-    return f"{'; '.join(reasons)}." if reasons else "a side of it is no number."
+    return f"{'; '.join(reasons)}." if reasons else "a side of it is not a finite number."
 
 
 def _remedy(found: Remedy | None, one: Ruling) -> str:

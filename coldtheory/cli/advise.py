@@ -10,6 +10,7 @@ import typer
 
 from .._plots import check_ending
 from ..ground.errors import ColdError
+from ..ground.terminal import Bar
 from . import options as o
 
 
@@ -77,18 +78,20 @@ def advise_on(
     if factor is not None:
         raise ColdError("advise takes --eta auto without a factor, or a number")
     made = source.tasks(source.seeds(1 if seeds is None else o.parse_seeds(seeds)))
-    advice = advise(
-        made if len(made.phi.optima) > 1 else made[0],
-        V=None if V is None else o.parse_one(V, "V", "sweep-V"),
-        eta=rate,
-        delta=o.parse_one(delta, "delta", "sweep-delta"),
-        steps=o.parse_whole(steps, "steps", "sweep-steps"),
-        reference=reference,
-        weights=weights,
-        solver=solver,
-        statement=statement,
-        name=source.name,
-    )
+    with Bar("advice") as tell:
+        advice = advise(
+            made if len(made.phi.optima) > 1 else made[0],
+            V=None if V is None else o.parse_one(V, "V", "sweep-V"),
+            eta=rate,
+            delta=o.parse_one(delta, "delta", "sweep-delta"),
+            steps=o.parse_whole(steps, "steps", "sweep-steps"),
+            reference=reference,
+            weights=weights,
+            solver=solver,
+            statement=statement,
+            name=source.name,
+            tell=tell,
+        )
     if plot is not None:
         advice.plot(plot)
     typer.echo(json.dumps(advice.page.data) if as_json else str(advice))

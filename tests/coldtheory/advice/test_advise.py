@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coldtheory import advise, make_tasks, simulate
+from coldtheory import advise, from_optima, make_tasks, simulate
 from coldtheory.advice import avg_seen_loss
 from coldtheory.bounds import STATEMENTS, evaluate, facts_of
 from coldtheory.ideal import smallest_feasible_delta
@@ -182,3 +182,23 @@ def test_a_statement_of_your_own(tmp_path):
     advice = advise(make_tasks("high", seeds=0, T=20), statement=str(file))
     assert [(one.form, one.outcome) for one in advice.own] == [("hoped", "violated"), ("sure", "holds")]
     assert "YOUR STATEMENT\nQueues are small:" in str(advice)
+
+
+@pytest.mark.parametrize("memory", [False, True])
+def test_many_parameters_are_no_other_tasks(memory):
+    """Tasks that are few for their parameters are computed in few dimensions: only distances matter."""
+    rng = np.random.default_rng(3)
+    optima, start = 5.0 + rng.standard_normal((2, 5, 60)), rng.standard_normal(60)
+    kept = {"memory_optima": optima + 0.1 * rng.standard_normal(optima.shape)} if memory else {}
+    tasks = from_optima(optima[0], **{name: value[0] for name, value in kept.items()})
+    advice = advise(tasks, eta=0.02, delta=0.1, w0=start)
+    assert advice.run.w.shape == (6, 60)
+    facts = facts_of(simulate(tasks, V=advice.V, eta=0.02, delta=0.1, w0=start))
+    for verdict in advice.verdicts:
+        bound = evaluate(verdict.statement, verdict.form, facts)
+        assert verdict.outcome == bound.outcome, (verdict.statement, verdict.form)
+        if verdict.bound is not None and bound.trailing == 0:
+            assert verdict.bound == pytest.approx(float(bound.rhs), rel=1e-6)
+    many = advise(from_optima(optima, **kept), eta=0.02, delta=0.1, w0=start)
+    assert many.run.w.shape == (2, 6, 60)
+    assert "5 tasks with 60 parameters in each of 2 streams" in str(many)

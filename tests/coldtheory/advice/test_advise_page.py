@@ -10,6 +10,8 @@ import pytest
 from coldtheory import ColdError, advise, from_optima, from_points, make_tasks
 from coldtheory.advice import Page, Part, Table
 from coldtheory.advice.text import percent, shown
+from coldtheory.advice.verdicts import ABOUT, SPECIAL
+from coldtheory.bounds import STATEMENTS
 
 rng = np.random.default_rng(0)
 FEW = rng.normal(size=(8, 2))
@@ -114,3 +116,12 @@ def test_tables_wrap_their_last_column():
     assert lines[-1] == "bb       22  two"
     page = Page([("label", "words")], [Part("A part", ["A paragraph.", table])], {})
     assert page.text(40).startswith("label  words\n\nA PART\nA paragraph.\n\nname  value")
+
+
+def test_every_statement_has_a_line_or_is_a_step_of_a_proof():
+    lemmas = {"lemma1", "lemma2", "lemma_gap", "lemma_dpp"}
+    assert set(ABOUT) | lemmas == set(STATEMENTS)
+    for id_, (about, forms) in ABOUT.items():
+        assert about
+        assert set(forms) <= set(STATEMENTS[id_].forms)
+    assert set(SPECIAL) <= set(ABOUT)
