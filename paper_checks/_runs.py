@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import count
 from pathlib import Path
 from typing import TypeVar
@@ -146,12 +146,17 @@ class StoredRuns:
 
 
 def _cells(study: str, dataset: str, settings: Mapping[str, object], seed: int | None = None) -> list[Planned]:
-    chosen = find_study(study)
     return [
         one
-        for one in planned(chosen if seed is None else chosen.with_seeds([seed]), PROFILE)
+        for one in _planned(study, seed)
         if one.config.dataset == dataset and all(getattr(one.config, n) == v for n, v in settings.items())
     ]
+
+
+@cache  # many claims ask for the cells of one study
+def _planned(study: str, seed: int | None) -> tuple[Planned, ...]:
+    chosen = find_study(study)
+    return tuple(planned(chosen if seed is None else chosen.with_seeds([seed]), PROFILE))
 
 
 @dataclass(frozen=True)

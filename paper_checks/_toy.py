@@ -27,9 +27,13 @@ def tasks(regime: str) -> Tasks:
     return make_tasks(regime, SEEDS)
 
 
-@cache
 def runs(regime: str, weights: Weights = "mean", steps: int = STEPS, reference: Reference = "previous") -> Run:
     """20 seeds x 60 V of a regime."""
+    return _runs(regime, weights, steps, reference)
+
+
+@cache  # by value, however a caller names the arguments
+def _runs(regime: str, weights: Weights, steps: int, reference: Reference) -> Run:
     return simulate(tasks(regime), V=V, eta=ETA, delta=DELTA, steps=steps, weights=weights, reference=reference)
 
 

@@ -78,8 +78,10 @@ function followState(text) {
   return () => {
     clearTimeout(waiting);
     waiting = setTimeout(() => {
+      const link = text();
+      if (link.length > LONGEST_LINK) return;
       try {
-        history.replaceState(null, "", text());
+        history.replaceState(null, "", link);
       } catch {
         // refused; the button still gives the link
       }

@@ -30,7 +30,8 @@ _COMMAND = (
     r"coldtheory (?:certify|check|memory|plot|replay|report|search|simulate|sweep[\w-]*)(?: --[\w-]+(?: [\w:.-]*\w)?)*"
 )
 _TOKEN = re.compile(
-    rf"(?P<command>\b{_COMMAND})|\$(?P<latex>[^$\n]+)\$|`(?P<code>[^`\n]+)`|(?P<label>\b{_LABEL})|(?<!\w)(?P<root>sqrt)(?=\()"
+    rf"(?P<command>\b{_COMMAND})|\$(?P<latex>[^$\n]+)\$|`(?P<code>[^`\n]+)`|(?P<label>\b{_LABEL})"
+    r"|(?<!\w)(?P<root>sqrt)(?=\()"
     rf"|(?<=[\w)\]|])\^(?P<raised>{_POWER})|(?<=[)\]|])_(?P<lowered>\{{[^{{}}]*\}}|\w|\+)"
     rf"|(?<![\w:`^'])(?<![^.]\.)(?<!\w\w-)(?P<grad>grad +)?"
     rf"(?P<name>[A-Za-z]+)(?P<prime>'(?!\w))?(?P<star>\*(?=_))?"

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
 from xml.etree import ElementTree
 
@@ -46,6 +47,7 @@ class Sheet:
         return f'<svg viewBox="{x:g} {y:g} {width:g} {height:g}" style="{place}" aria-hidden="true">{content}</svg>'
 
 
+@lru_cache(maxsize=64)  # a report looks at each drawing twice: whether it is current, and to show it
 def read_sheet(text: str, name: str) -> Sheet:
     """An SVG as `coldtheory.report.vector` writes it; ids begin with `name`, so that pictures do not share any."""
     try:

@@ -145,30 +145,28 @@ def drawn(figure: Figure, csv: bytes) -> str:
 def _for_one_column(picture: Picture) -> None:
     """Labels on every panel and narrow legends; then the layout, once and for all."""
     for ax in picture.axes:
-        grid = ax.get_subplotspec()
-        if grid is None or not ax.axison or ax.get_label() == "<colorbar>":
-            continue
-        ax.tick_params(labelbottom=True, labelleft=True)
-        for other in picture.axes:
-            place = other.get_subplotspec()
-            if place is None or place.get_gridspec() is not grid.get_gridspec():
-                continue
-            if (
-                not ax.get_xlabel()
-                and other in ax.get_shared_x_axes().get_siblings(ax)
-                and place.colspan == grid.colspan
-            ):
-                ax.set_xlabel(other.get_xlabel())
-            if (
-                not ax.get_ylabel()
-                and other in ax.get_shared_y_axes().get_siblings(ax)
-                and place.rowspan == grid.rowspan
-            ):
-                ax.set_ylabel(other.get_ylabel())
+        if ax.axison and ax.get_subplotspec() is not None and ax.get_label() != "<colorbar>":
+            ax.tick_params(labelbottom=True, labelleft=True)
+            ax.set_xlabel(ax.get_xlabel() or _shared_label(ax, "x"))
+            ax.set_ylabel(ax.get_ylabel() or _shared_label(ax, "y"))
     for legend in _legends(picture):
         _narrow(picture, legend)
-    picture.draw_without_rendering()
+    engine = picture.get_layout_engine()
+    if engine is not None:
+        engine.execute(picture)
     picture.set_layout_engine("none")
+
+
+def _shared_label(ax: Any, axis: str) -> str:
+    """What another panel calls the x axis that it shares with the panels of its column, or the y axis with its row."""
+    span, siblings = ("colspan", ax.get_shared_x_axes) if axis == "x" else ("rowspan", ax.get_shared_y_axes)
+    place = ax.get_subplotspec()
+    for other in siblings().get_siblings(ax):
+        there = other.get_subplotspec()
+        beside = there is not None and there.get_gridspec() is place.get_gridspec()
+        if beside and getattr(there, span) == getattr(place, span) and (label := getattr(other, f"get_{axis}label")()):
+            return str(label)
+    return ""
 
 
 def _legends(picture: Any) -> list[Any]:
