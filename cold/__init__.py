@@ -25,8 +25,9 @@ True
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from coldtheory.ground.lazy import load_when_asked
 
 if TYPE_CHECKING:
     from .config import RunConfig, make_config
@@ -36,6 +37,21 @@ if TYPE_CHECKING:
     from .queues import VirtualQueues
     from .runs import Result, read_result
     from .trainer import Trainer
+    from .tuning import best_settings
+else:
+    __getattr__ = load_when_asked(
+        __name__,
+        {
+            "config": ("RunConfig", "make_config"),
+            "diagnostics": ("Diagnostics",),
+            "dpp": ("COLD", "Callback"),
+            "memory": ("Memory",),
+            "queues": ("VirtualQueues",),
+            "runs": ("Result", "read_result"),
+            "trainer": ("Trainer",),
+            "tuning": ("best_settings",),
+        },
+    )
 
 __all__ = [
     "COLD",
@@ -46,19 +62,7 @@ __all__ = [
     "RunConfig",
     "Trainer",
     "VirtualQueues",
+    "best_settings",
     "make_config",
     "read_result",
 ]
-
-_HOME = {
-    "COLD": "dpp", "Callback": "dpp", "Diagnostics": "diagnostics", "Memory": "memory", "Result": "runs",
-    "RunConfig": "config", "Trainer": "trainer", "VirtualQueues": "queues", "make_config": "config",
-    "read_result": "runs",
-}  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    """Loaded when asked for: figures of training runs are drawn without torch."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_HOME[name]}", __name__), name)

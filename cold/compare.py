@@ -13,7 +13,7 @@ from coldtheory.paper import PrintedResult, paper
 
 from .catalogue import method_title, unused_settings
 from .config import RunConfig
-from .runs import Result, comparable
+from .runs import Result, comparable, of_one_data
 
 
 @dataclass(frozen=True)
@@ -42,18 +42,28 @@ class Group:
         return {seed: value for seed, value in found.items() if value is not None}
 
 
+def _by_data(results: list[Result]) -> list[list[Result]]:
+    """Runs from different data are no seeds of one another; those that do not record theirs go with the most."""
+    first = of_one_data(results)
+    rest = [result for result in results if result not in first]
+    return [first, *_by_data(rest)] if rest else [first]
+
+
 def grouped(results: Iterable[Result]) -> list[Group]:
     """Results with equal settings but the seed, seeds in order; labels say how the groups of a dataset differ."""
     by_settings: dict[str, list[Result]] = {}
     for result in results:
         by_settings.setdefault(json.dumps(_settings(result.config), sort_keys=True), []).append(result)
-    configs = [json.loads(text) for text in by_settings]
+    apart = [(text, group) for text, members in by_settings.items() for group in _by_data(members)]
+    configs = [json.loads(text) for text, _ in apart]
     datasets = {config["dataset"] for config in configs}
     varied = {name: _varied([config for config in configs if config["dataset"] == name]) for name in datasets}
     groups = []
-    for config, members in zip(configs, by_settings.values(), strict=True):
+    for config, (text, members) in zip(configs, apart, strict=True):
         extra = [name for name in varied[config["dataset"]] if name in config]
         words = [str(config["method"]), *(_word(name, config[name]) for name in extra)]
+        if len(members) < len(by_settings[text]):
+            words.append(f"data={members[0].data}")
         ordered = sorted(members, key=_seed)
         groups.append(Group(" ".join(filter(None, words)), tuple(ordered)))
     return groups

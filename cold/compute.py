@@ -17,6 +17,7 @@ from coldtheory.ground.errors import ColdError
 
 from .config import RunConfig
 from .data import Benchmark, Part, Task, load_benchmark
+from .losses import per_sample_losses
 from .methods.base import Context
 
 _WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
@@ -100,13 +101,14 @@ def make_optimizer(config: RunConfig, parameters: Iterable[nn.Parameter]) -> tor
 
 
 def accuracies(context: Context, benchmark: Benchmark, model: nn.Module, seen: int) -> dict[str, list[float]]:
-    """The share of right answers on each task of a benchmark, through the task's own head: (T,) by name.
+    """The share of right answers on each task of a benchmark, through the task's own head, and the loss: (T,) by name.
 
     accuracy       : among all outputs of the head
+    loss           : the mean cross-entropy over all outputs of the head, in nats
     accuracy_seen  : class-incremental only, among the classes of the first `seen` tasks
     accuracy_task  : class-incremental only, among the classes of the sample's own task (task-incremental, masked)
     """
-    names, others = ["accuracy"], None  # others: [view, task] -> outputs that cannot be the answer
+    names, others = ["loss", "accuracy"], None  # others: [view, task] -> outputs that cannot be the answer
     if benchmark.scenario == "class":
         names += ["accuracy_seen", "accuracy_task"]
         own = torch.zeros(len(benchmark.tasks), benchmark.head_widths[0], dtype=torch.bool)
@@ -117,16 +119,16 @@ def accuracies(context: Context, benchmark: Benchmark, model: nn.Module, seen: i
     was_training = model.training
     model.eval()
     with torch.inference_mode():
-        right = torch.stack(
+        sums = torch.stack(
             [
-                _right(context, model, task, None if others is None else others[:, t])
+                _answered(context, model, task, None if others is None else others[:, t])
                 for t, task in enumerate(benchmark.tasks)
             ],
             dim=1,
         )
     model.train(was_training)
     sizes = [len(evaluated_part(task, context.config.evaluate_on)) for task in benchmark.tasks]
-    shares = np.asarray(right.cpu().numpy() / np.array(sizes), dtype=np.float64)
+    shares = np.asarray(sums.cpu().numpy() / np.array(sizes), dtype=np.float64)
     return dict(zip(names, shares.tolist(), strict=True))
 
 
@@ -137,15 +139,16 @@ def evaluated_part(task: Task, name: str) -> Part:
     return part
 
 
-def _right(context: Context, model: nn.Module, task: Task, others: torch.Tensor | None) -> torch.Tensor:
-    """Numbers of right answers, (views,) on the device: no wait before all tasks are done."""
+def _answered(context: Context, model: nn.Module, task: Task, others: torch.Tensor | None) -> torch.Tensor:
+    """The sum of losses and the numbers of right answers, (1 + views,) on the device: no wait before all are done."""
     part = evaluated_part(task, context.config.evaluate_on)
-    right = torch.zeros(1 if others is None else 1 + len(others), dtype=torch.int64, device=context.device)
+    sums = torch.zeros(2 if others is None else 2 + len(others), dtype=torch.float64, device=context.device)
     size = context.config.eval_batch or (EVAL_BATCH if context.device.type != "cpu" else EVAL_BATCH_CPU)
     for rows in torch.split(torch.arange(len(part), device=context.device), size):
-        logits = context.forward(model, context.inputs(part.raw(rows)), [(task.head, len(rows))])[0]
+        logits, y = context.forward(model, context.inputs(part.raw(rows)), [(task.head, len(rows))])[0], part.y[rows]
         answers = logits.argmax(1)[None]
         if others is not None:
             answers = torch.cat([answers, logits.masked_fill(others[:, None], -torch.inf).argmax(2)])
-        right += (answers == part.y[rows]).sum(1)
-    return right
+        sums[0] += per_sample_losses([logits], y).sum()
+        sums[1:] += (answers == y).sum(1)
+    return sums

@@ -17,9 +17,9 @@ from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.ground.files import config_key
 from coldtheory.ground.reading import read_toml
 
-from .catalogue import Scenario, named_by_reference, named_by_scenario
+from .catalogue import METHODS, Scenario, named_by_constraint, named_by_reference, named_by_scenario
 
-QueueUpdate = Literal["step", "epoch", "task"]
+QueueUpdate = Literal["step", "epoch", "task", "never"]
 Weights = Literal["sum", "mean"]
 Reference = Literal["previous", "best", "stored"]
 Replay = Literal["per-task", "mixed"]
@@ -41,7 +41,11 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "init": get_args(Init),
 }
 _MAY_BE_ABSENT = ("reference", "scenario")
+AUTO = "auto"  #: the V that follows from the number of steps
+USUAL_V = 20.0  #: of the paper's methods, for Permuted-MNIST
+GAUGE = 0.2  #: share of the memory that measures, where forgetting is requested and nothing else is said
 _MOST_THREADS = 1024
+_LARGEST_GAUGE = 0.9  # of the memory
 _LONGEST_NAME = 60  # of a dataset or method in the name of a folder
 # Where a run computes, not what: two runs that differ in these only have one identity.
 PLACE = ("device", "threads", "eval_batch")
@@ -88,8 +92,13 @@ class RunConfig:
         "joint"  #: batch and memory batch in one pass, with the same BatchNorm statistics, or each in its own
     )
     # COLD
-    V: float = 20.0
+    V: float | str | None = None  #: not set: as the method's name says; "auto": it follows from the number of steps
     delta: float = 0.0
+    constraint: str | None = None  #: what past tasks are held to; not set: as the method's name says
+    queue_start: str | None = None  #: where a new queue starts; not set: as is usual for the constraint
+    gauge: float = 0.0  #: share of the memory that is never trained on and measures forgetting
+    forget: float | None = None  #: how much may be forgotten, in nats of loss on the gauge
+    forget_acc: float | None = None  #: the same in accuracy
     weights: str = "sum"
     queue_update: str = "step"
     reference: str | None = None  #: whose loss past tasks are compared with; not set: as the method's name says
@@ -114,33 +123,51 @@ class RunConfig:
             object.__setattr__(self, one.name, _typed(one.name, str(one.type), getattr(self, one.name)))
         for name in CHOICES:
             check_setting(name, getattr(self, name))
-        method, reference = named_by_reference(self.method, self.reference)
+        method, constraint = named_by_constraint(self.method, self.constraint)
+        method, reference = named_by_reference(method, self.reference)
         scenario, data_options = named_by_scenario(self.dataset, self.scenario, self.data_options)
         for name, value in (
             ("method", method), ("reference", reference), ("controller", controller_of(self.controller).text),
-            ("scenario", scenario), ("data_options", data_options),
+            ("scenario", scenario), ("data_options", data_options), ("constraint", constraint),
+            ("V", self._weight_of_present(method)),
         ):  # fmt: skip
             object.__setattr__(self, name, value)  # one name for one run, whichever way it was typed
-        if self.evaluate_on not in ("test", "validation"):
-            raise unknown_name("part to evaluate on", self.evaluate_on, ("test", "validation"))
-        if self.evaluate_on == "validation" and not self.validation:
-            raise ColdError("to evaluate on validation data, keep some: --validation 0.1")
+        self._check_evaluation()
         positive = (
             "tasks", "limit_train", "limit_test", "width", "epochs", "batch_size", "memory", "memory_batch",
             "reference_passes", "threads", "eval_batch", "V", "lr", "windows",
         )  # fmt: skip
         for name in positive:
             value = getattr(self, name)
-            if value is not None and not (value > 0 and math.isfinite(value)):
+            if value is not None and value != AUTO and not (value > 0 and math.isfinite(value)):
                 raise ColdError(f"{name} must be > 0 and finite, got {value}")
-        for name in ("delta", "seed", "weight_decay", "momentum", "blur"):
+        for name in ("delta", "seed", "weight_decay", "momentum", "blur", "gauge"):
             if not (getattr(self, name) >= 0 and math.isfinite(getattr(self, name))):
                 raise ColdError(f"{name} must be >= 0 and finite, got {getattr(self, name)}")
         for name, why in (("momentum", "the steps would grow without end"), ("blur", "no task would keep a sample")):
             if getattr(self, name) >= 1:
                 raise ColdError(f"{name} must be below 1, got {getattr(self, name):g}: {why}")
-        if self.threads is not None and self.threads > _MOST_THREADS:
-            raise ColdError(f"threads must be at most {_MOST_THREADS}, got {self.threads}")
+        for name, most in (("threads", _MOST_THREADS), ("gauge", _LARGEST_GAUGE)):
+            if (getattr(self, name) or 0) > most:
+                raise ColdError(f"{name} must be at most {most:g}, got {getattr(self, name):g}")
+        queue_start_of(self.queue_start)
+        check_request(self.forget, self.forget_acc)
+        if (self.forget, self.forget_acc) != (None, None) and not self.gauge:
+            object.__setattr__(self, "gauge", GAUGE)
+
+    def _check_evaluation(self) -> None:
+        if self.evaluate_on not in ("test", "validation"):
+            raise unknown_name("part to evaluate on", self.evaluate_on, ("test", "validation"))
+        if self.evaluate_on == "validation" and not self.validation:
+            raise ColdError("to evaluate on validation data, keep some: --validation 0.1")
+
+    def _weight_of_present(self, method: str) -> float | str:
+        """V where it is not set: "auto" for the method that needs no tuning, else that of the paper's table."""
+        if self.V is None:
+            return AUTO if method == METHODS["cold-distill"].name else USUAL_V
+        if isinstance(self.V, str) and self.V != AUTO:
+            raise ColdError(f"V must be a number or {AUTO}, got {shown(self.V)}")
+        return self.V
 
     def as_dict(self) -> dict[str, Any]:
         return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
@@ -156,6 +183,44 @@ class RunConfig:
         return f"{_safe(self.dataset)}-{_safe(self.method)}-s{self.seed}-{config_key(identity)[:8]}"
 
 
+def queue_start_of(text: str | None) -> float | str | None:
+    """Where a new queue starts: "mean" of the others, or a number ("zero" is 0); None: as is usual for the constraint.
+
+    >>> queue_start_of("zero"), queue_start_of("0.4"), queue_start_of("mean")
+    (0.0, 0.4, 'mean')
+    """
+    if text is None or text == "mean":
+        return text
+    if text == "zero":
+        return 0.0
+    try:
+        found = float(text)
+    except (TypeError, ValueError):
+        found = math.nan
+    if not (found >= 0 and math.isfinite(found)):
+        raise ColdError(f"queue-start must be zero, mean or a number >= 0, got {shown(text)}")
+    return found
+
+
+def check_request(forget: float | None, forget_acc: float | None) -> None:
+    """Raises unless at most one of the two ways to request forgetting is used, with an amount that makes sense."""
+    if forget is not None and forget_acc is not None:
+        raise ColdError("--forget and --forget-acc are two ways to say one thing; give one of them")
+    if forget is not None:
+        number("forget", forget, least=0)
+    if forget_acc is not None:
+        number("forget_acc", forget_acc, least=0, most=1)
+
+
+def gauge_size(memory: int, share: float) -> int:
+    """How many of the memory's samples are the gauge.
+
+    >>> gauge_size(500, 0.2)
+    100
+    """
+    return round(memory * share)
+
+
 def check_setting(name: str, value: str | None) -> None:
     """Raises if a setting has a value that is none of its `CHOICES`."""
     if value is None and name in _MAY_BE_ABSENT:
@@ -169,7 +234,7 @@ def check_memory(config: RunConfig, tasks: int) -> str | None:
     Where a draw takes samples of all past tasks together, the memory may hold fewer at first. Draws are then smaller,
     which is what the text that comes back says.
     """
-    each = config.memory // tasks
+    each = (config.memory - gauge_size(config.memory, config.gauge)) // tasks
     if each == 0:
         raise ColdError(
             f"a memory of M = {config.memory} holds less than one sample of each of {tasks} tasks; "

@@ -21,12 +21,22 @@ always keeps the joint pass in "auto": there all samples share the statistics of
 would change the others' outputs. So does a run on a GPU: which queues are empty would have to be read back at every
 step, and to wait for that costs more than the split saves. `idle="joint"` never splits.
 
+**COLD-distill** is `constraint="logits"`: the past is held to the answers that the network gave when each task ended
+(`cold.constraints`), and V follows from the number of steps. With `gauge` a part of the memory is never trained on, and
+measures what was really forgotten (`cold.gauge`); with `forget` or `forget_acc` one weight of all past tasks follows
+that gauge until forgetting is what was asked for (`cold.forgetting`). In these forms the objective is divided by V:
+
+    mean loss on the batch + sum_{k<t} (beta_k / V) * (estimate of task k's constraint)
+
+so that a learning rate means the same for every V.
+
 **A forward of one's own.** `loss` calls the model itself. Where another program does that, as in a framework, `join`
 gives the batch together with the memory samples of this step, and `objective` makes the loss of the logits.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,6 +46,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.utils.data import Dataset, Subset
 
 from coldtheory.controllers import Controller
 from coldtheory.ground.checks import kind_of, number, shown, whole
@@ -43,10 +54,15 @@ from coldtheory.ground.errors import ColdError
 from coldtheory.ground.limits import demand_memory
 
 from .ahead import Ahead
-from .config import Idle, Policy, QueueUpdate, Replay, Weights, check_setting
+from .catalogue import LOGITS, constraint_of
+from .config import AUTO, GAUGE, Idle, Policy, QueueUpdate, Replay, Weights, check_setting, gauge_size, queue_start_of
+from .constraints import LogitDistance
+from .forgetting import looks_of, request_of
+from .gauge import Gauge, RequestedWeight, Rows
 from .history import History, Step
 from .layer_modes import frozen_statistics, is_noisy, shares_statistics
 from .losses import Runs, merged, per_sample_losses
+from .losses import joined as joined_logits
 from .memory import Draw, Memory, Samples, sums_by_task
 from .queues import VirtualQueues
 from .references import State, reference_of
@@ -55,13 +71,15 @@ from .streams import Streams
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from torch.utils.data import DataLoader, Dataset
+    from torch.utils.data import DataLoader
 
 Forward = Callable[[nn.Module, Tensor, Runs], list[Tensor]]
 Losses = Callable[[Sequence[Tensor], Tensor], Tensor]
+Evaluate = Callable[[Tensor], Tensor]
 Prepare = Callable[[Tensor, torch.Generator], Tensor]
 Data: TypeAlias = "Tensor | Dataset[Any] | DataLoader[Any] | Samples"  # of one task
 _EVALUATION_BATCH = 1024
+_V_PER_ROOT_STEP = 25.0  # V="auto" is this times the root of the steps of a task
 _WORTH = 0.2  # share of idle samples from which a second forward is cheaper than their backward pass
 
 
@@ -93,20 +111,29 @@ class Joined:
 class COLD:
     """Queues, memory and loss of one run.
 
-    V, delta     : weight of the present task; tolerance of the queues
+    V, delta     : weight of the present task ("auto": 25 times the root of the number of steps of the task before);
+                   tolerance of the queues
     tasks        : how many tasks will come at most (T); it need not be known
     memory       : M samples in all, floor(M/T) of each task (without T: of each of the t tasks so far, floor(M/t)); or
                    a `Memory`
     memory_batch : samples of each past task per step (replay="per-task"), or of all together ("mixed")
+    constraint   : what past tasks are held to: their label "loss", or the "logits" that the network gave at their end
+    queue_start  : where the queue of a task that has just ended starts: at "zero", at a number such as "0.4", or at the
+                   "mean" of the others; None: the mean with constraint="logits", else zero
+    gauge        : share of the memory that is never trained on and measures forgetting
+    forget       : how much may be forgotten, on average over past tasks, in nats of loss on the gauge; `forget_acc`: in
+                   accuracy, as 0.02 for two per cent. One weight that follows the gauge takes the place of the queues;
+                   without `gauge`, a fifth of the memory becomes the gauge
     reference    : compare past tasks with the "previous" model, the "best" one, or the "stored" one at the task's end
     oracle       : how the best is found: "exact", "window:N" or "streaming"; given alone it means reference="best"
     controller   : how the weight of a past task follows from its constraint, as in "leaky:a=0.1"; None is the queue
-    queue_update : when the queues move: at every step by the drawn samples, or at the end of every epoch or task by all
-                   memory samples
+    queue_update : when the queues move: at every step by the drawn samples, at the end of every epoch or task by all
+                   memory samples, or never: then the weights of past tasks are constant
     heads        : the head of each task; `forward(model, x, runs)` gives one tensor of logits per piece of the batch.
                    Without them the model has one head and is called as `model(x)`.
     losses       : the loss of each sample from logits and labels; default: cross-entropy
     prepare      : from stored samples to the model's input, `prepare(raw, generator)`; `augments`: whether it is random
+    evaluate     : the same as for a test, `evaluate(raw)`, for the gauge; by default as `prepare` does it
     history      : every which step goes into `history`, 0: none
     callbacks    : objects that are told of every step and task, see `Callback`; loggers and diagnostics are some
 
@@ -120,13 +147,18 @@ class COLD:
     def __init__(
         self,
         *,
-        V: float,
-        delta: float,
+        V: float | str = AUTO,
+        delta: float = 0.0,
         tasks: int | None = None,
         memory: int | Memory,
         memory_batch: int = 1,
         weights: Weights = "sum",
         queue_update: QueueUpdate = "step",
+        constraint: str = "loss",
+        queue_start: str | None = None,
+        gauge: float = 0.0,
+        forget: float | None = None,
+        forget_acc: float | None = None,
         reference: str | None = None,
         oracle: str | None = None,
         controller: Controller | str | None = None,
@@ -138,6 +170,7 @@ class COLD:
         forward: Forward | None = None,
         losses: Losses = per_sample_losses,
         prepare: Prepare | None = None,
+        evaluate: Evaluate | None = None,
         augments: bool = False,
         batch_size: int = 128,
         streams: Streams | None = None,
@@ -149,46 +182,46 @@ class COLD:
     ) -> None:
         for setting, chosen in (("queue_update", queue_update), ("replay", replay), ("idle", idle)):
             check_setting(setting, chosen)
-        if oracle is not None and not isinstance(oracle, str):
-            raise ColdError(f"oracle must be exact, streaming or window:N, got {shown(oracle)}")
-        V, seed = number("V", V, above=0), whole("seed", seed, least=0)
+        held_to, wanted = constraint_of(constraint), request_of(forget, forget_acc)
+        seed = whole("seed", seed, least=0)
         memory_batch, reference_passes, batch_size = (
             whole(name, given, least=1)
             for name, given in (
                 ("memory_batch", memory_batch), ("reference_passes", reference_passes), ("batch_size", batch_size),
             )
         )  # fmt: skip
-        if heads is not None:
-            if not isinstance(heads, Sequence):
-                raise ColdError(f"heads must be a list of whole numbers, one per task, got {shown(heads)}")
-            heads = [whole("heads", head, least=0) for head in heads]
-            tasks = len(heads) if tasks is None else tasks
-        if tasks is not None:
-            tasks = whole("tasks", tasks, least=1)
-            demand_memory(8 * tasks**2, f"a table of {tasks} tasks by {tasks}")
-            heads = [0] * tasks if heads is None else heads
-            if len(heads) < tasks:
-                raise ColdError(f"heads has {len(heads)} entries for {tasks} tasks; give one per task")
+        tasks, heads = _tasks_and_heads(tasks, heads)
         self.device = _device(device)
-        self.V = V
-        self.memory = (
-            memory if isinstance(memory, Memory) else Memory(memory, tasks, policy=policy, device=device, dtype=dtype)
-        )
-        if tasks is not None and self.memory.tasks < tasks:
-            raise ColdError(f"memory is for {self.memory.tasks} tasks, tasks is {tasks}; give a memory for all of them")
+        self._auto = V == AUTO
+        self.V: float = _V_PER_ROOT_STEP if V == AUTO else number("V", V, above=0)  #: the weight of the present task
+        self._normalised = self._auto or held_to.name == LOGITS or wanted is not None
+        share = number("gauge", gauge, least=0, most=0.9) or (GAUGE if wanted else 0.0)
+        self.memory, measuring = _replay_memory(memory, share, tasks, policy=policy, device=device, dtype=dtype)
+        self.distance = LogitDistance(self.memory, shift=held_to.shift) if held_to.name == LOGITS else None
+        self._own_streams = streams is None  # else their owner keeps them
+        self._streams = streams or Streams(seed, self.device)
+        self._evaluate = evaluate
+        #: samples that only measure
+        self.gauge = Gauge(measuring, tasks, self._answers, seed=self._streams.seed, device=device) if share else None
+        self._aside: Samples | None = None  # those of the present task
+        self.requested = None if wanted is None else RequestedWeight(wanted, self.device)
         room = tasks or 1
         self.queues = VirtualQueues(
             room, delta=delta, weights=weights, controller=controller, device=device, dtype=dtype
         )
-        compared = reference or ("previous" if oracle is None else "best")
+        usual: float | str = "mean" if self.distance is not None else 0.0
+        start = queue_start_of(queue_start)
+        self._start = usual if start is None else start  # of a new queue
+        compared = _compared(reference, oracle, self.distance)
         self.compares = compared
         self.reference = reference_of(compared, oracle or "exact", self.memory)
         self.task = 0
         self.steps = 0  # of all tasks together
+        self._task_steps = 0  # of the present task
+        self._last_steps = 0  # of the task before
+        self._model: nn.Module | None = None  # of the present task
         self.compared_with = torch.full((room, room), -1)  # [t, k]: whose loss task k is compared with during task t
-        if not isinstance(callbacks, Sequence) or not all(isinstance(one, Callback) for one in callbacks):
-            raise ColdError(f"callbacks must be a list of cold.Callback objects, got {shown(callbacks)}")
-        self.history, self.callbacks = History(history), list(callbacks)
+        self.history, self.callbacks = History(history), _checked_callbacks(callbacks)
         self._tasks = tasks
         self._memory_batch, self.queue_update = memory_batch, queue_update
         self._per_task, self._idle = replay == "per-task", idle
@@ -199,8 +232,6 @@ class COLD:
         self._prepare = prepare or _identity
         self.augments = augments
         self._batch_size = batch_size
-        self._own_streams = streams is None  # else their owner keeps them
-        self._streams = streams or Streams(seed, self.device)
         self._ahead = Ahead(self.memory, self._streams, per_task=self._per_task)
         self._samples: Samples | None = None
         self._labelled = False
@@ -219,18 +250,28 @@ class COLD:
         kind_of("model", model, nn.Module, "call begin_task(model, x)")
         if self._samples is not None:
             raise ColdError(f"begin_task was called twice for task {self.task + 1}; call end_task(model, x, y) between")
+        if self.gauge is not None and self._aside is None:
+            raise ColdError(
+                "a gauge needs samples that are not trained on; call x, y = dpp.set_aside(x, y) before begin_task"
+            )
         samples, labelled = as_samples(x, y)
         if self._begun:
-            self.resume_task(x, y)
+            self.resume_task(x, y, model=model)
             for callback in self.callbacks:
                 callback.resume_task(self, model)
             return
         self._make_room(self.task + 1)
         if head is not None:
             self._heads[self.task] = whole("head", head, least=0)
+        self._model = model
+        self._last_steps, self._task_steps = self._task_steps, 0
         if self.task:
             if self._tasks is None:
                 self._demand_batch(min(self.memory.counts[: self.task]), self.task)
+            self._weigh_past()
+        if self.task and self.distance is not None:
+            self.compared_with[self.task, : self.task] = torch.arange(self.task)
+        elif self.task:
             measure = partial(self._measured, model, samples)
             chosen = self.reference.refresh(self.memory, self.task, model, measure)
             self.compared_with[self.task, : self.task] = chosen
@@ -244,9 +285,31 @@ class COLD:
             self._samples = None  # the task may be begun again
             raise
 
+    def set_aside(self, x: Any, y: Tensor | None = None) -> Any:
+        """Before `begin_task` of a run with a gauge: what is left to train on, in the form in which it was given.
+
+        Tensors give tensors, `x, y = dpp.set_aside(x, y)`; a Dataset gives a Subset of it.
+        """
+        samples, _ = as_samples(x, y)
+        rows = self.rows_to_train(samples, self.task)
+        if isinstance(x, Tensor):
+            return x[rows.to(x.device)], None if y is None else y[rows.to(y.device)]
+        if isinstance(x, Dataset):
+            return Subset(x, rows.tolist())
+        raise ColdError(f"set_aside takes tensors or a Dataset, got {shown(x)}; make the DataLoader from what it gives")
+
+    def rows_to_train(self, samples: Samples, task: int) -> Tensor:
+        """The rows of a task's samples that are not set aside for the gauge; all without one."""
+        if self.gauge is None:
+            return torch.arange(len(samples))
+        aside, rest = self.gauge.choose(len(samples), task)
+        if task == self.task:
+            self._aside = Rows(samples, aside)
+        return rest
+
     def loss(self, model: nn.Module, raw: Tensor, y: Tensor) -> Tensor:
         """The objective on one batch of the present task; with queue_update="step" the queues move too."""
-        draw = self._next_draw()
+        draw = self._next_draw(y)
         if draw is None or self._looks_at_step:
             return self._joint(model, raw, y, draw)
         beta = self.queues.beta(self.task)
@@ -257,12 +320,12 @@ class COLD:
 
     def join(self, raw: Tensor, y: Tensor) -> Joined:
         """The batch, and behind it the memory samples of this step, prepared for a forward that is not made here."""
-        joined = self._with_memory(raw, y, self._next_draw())
+        joined = self._with_memory(raw, y, self._next_draw(y))
         return replace(joined, x=self._prepare(joined.x, self._streams.device("augment")))
 
     def objective(self, joined: Joined, logits: Tensor | Sequence[Tensor]) -> Tensor:
         """The objective from the logits of all joined samples; one tensor, or one per piece of `joined.runs`."""
-        return self._objective(joined, self._loss_of([logits] if isinstance(logits, Tensor) else logits, joined.y))
+        return self._objective(joined, self._values(joined, [logits] if isinstance(logits, Tensor) else list(logits)))
 
     def end_epoch(self, model: nn.Module) -> None:
         if self.queue_update == "epoch":
@@ -280,7 +343,7 @@ class COLD:
             raise ColdError("end_task(model, x, y) needs the labels y, here or in begin_task(model, x, y)")
         if self.queue_update == "task":
             self._update_on_all(model)
-        self.memory.add_task(samples, self.task, self._streams.cpu("memory"))
+        self._keep(model, samples)
         for callback in self.callbacks:
             callback.end_task(self, model)
         self.task += 1
@@ -317,14 +380,41 @@ class COLD:
         """A picture of the queues and of the present task's loss over the steps; with a path it is saved, too."""
         return self.history.draw(path)
 
+    @property
+    def past_weights(self) -> Tensor:
+        """The weights of the past tasks in the objective, (past,)."""
+        return self.queues.beta(self.task) * self._scale[1]
+
+    @property
+    def starts_at_zero(self) -> bool:
+        """Whether the queue of a task that has just ended is empty, as in the paper."""
+        return self._start == 0.0 and self.requested is None
+
+    def measured(self) -> dict[str, Tensor]:
+        """What the gauge has measured so far, as tables by name, tasks by tasks; empty without a gauge.
+
+        gauge_loss, gauge_accuracy : of task k (column) after task t (row), NaN where k > t
+        requested_weight           : of the past at the end of each task from the second on
+        """
+        if self.gauge is None:
+            return {}
+        found = {"gauge_loss": _lower(self.gauge.losses), "gauge_accuracy": _lower(self.gauge.accuracies)}
+        if self.requested is not None:
+            found["requested_weight"] = torch.stack([torch.zeros_like(self.requested.weight), *self.requested.ends])
+        return found
+
     # ------------------------------------------------------------------------------------------------ one step
 
-    def _next_draw(self) -> Draw | None:
-        """The memory samples of this step; None during the first task."""
+    def _next_draw(self, y: Tensor) -> Draw | None:
+        """The memory samples of this step, whose batch has the labels y; None during the first task."""
         if self._samples is None:
             raise ColdError(f"loss() was called before begin_task(model, x){self._where()}")
+        self._task_steps += 1
+        if self.distance is not None:
+            self.distance.see(y)
         if not self.task:
             return None
+        self._look_at_gauge()
         # of all past tasks together fewer where the memory holds fewer
         return self._ahead.draw(self._memory_batch, self.task, at_most=not self._per_task)
 
@@ -341,22 +431,23 @@ class COLD:
         constraints at the present model, queues that move at every step do so first, by the model that the last step
         has led to."""
         n, draw = joined.present, joined.draw
+        present, past = self._scale
         if draw is None:
-            objective = self.V * losses.mean()
+            objective = present * losses.mean()
             return self._noted(objective, losses, n, self.queues.Q[:0], None)
         measured = self._needs_measure or self._looks_at_step
         excess = self._excess(draw, losses.detach()[n:]) if measured else None
         if self._looks_at_step:
             if excess is not None and self._needs_measure:
                 self.queues.update(excess)
-            beta = self.queues.beta(self.task, excess)
+            beta = self.queues.beta(self.task, excess) * past
             weight = beta[draw.owner] * draw.weight
         else:
-            beta = self.queues.beta(self.task).clone()
+            beta = self.queues.beta(self.task) * past
             weight = beta[draw.owner] * draw.weight
             if excess is not None:
                 self.queues.update(excess)
-        objective = torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight]))
+        objective = torch.dot(losses, torch.cat([weight.new_full((n,), present / n), weight]))
         return self._noted(objective, losses, n, beta, excess)
 
     def _noted(self, objective: Tensor, losses: Tensor, n: int, beta: Tensor, excess: Tensor | None) -> Tensor:
@@ -373,7 +464,8 @@ class COLD:
 
     def _split(self, model: nn.Module, raw: Tensor, y: Tensor, draw: Draw, beta: Tensor, alive: list[bool]) -> Tensor:
         """A graph for the batch and the tasks with Q_k > 0 only; the others are measured without one, if at all."""
-        n, beta = len(raw), beta.clone()
+        n, (present, past) = len(raw), self._scale
+        beta = beta * past
         lively, idle = _kept(draw, alive), _kept(draw, [not a for a in alive])
         weight = _rows(beta[draw.owner] * draw.weight, draw, alive)
         excess = None
@@ -394,7 +486,7 @@ class COLD:
             excess = self._excess(draw, torch.cat([next(pieces[alive[task]]) for task in draw.tasks]))
         if excess is not None:
             self.queues.update(excess)
-        objective = torch.dot(losses, torch.cat([weight.new_full((n,), self.V / n), weight]))
+        objective = torch.dot(losses, torch.cat([weight.new_full((n,), present / n), weight]))
         return self._noted(objective, losses, n, beta, excess)
 
     def _alive(self, model: nn.Module, beta: Tensor, draw: Draw, n: int) -> list[bool] | None:
@@ -412,7 +504,12 @@ class COLD:
 
     @property
     def _needs_measure(self) -> bool:
-        return self.queue_update == "step"
+        return self.queue_update == "step" and self.requested is None
+
+    @property
+    def _scale(self) -> tuple[float, float]:
+        """The weight of the present task, and the factor of those of past tasks."""
+        return (1.0, 1.0 / self.V) if self._normalised else (self.V, 1.0)
 
     @property
     def _looks_at_step(self) -> bool:
@@ -439,7 +536,81 @@ class COLD:
 
     def _losses(self, model: nn.Module, joined: Joined, *, stream: str = "augment") -> Tensor:
         x = self._prepare(joined.x, self._streams.device(stream))
-        return self._loss_of(self._forward(model, x, merged(joined.runs)), joined.y)
+        return self._values(joined, self._forward(model, x, merged(joined.runs)))
+
+    def _values(self, joined: Joined, logits: list[Tensor]) -> Tensor:
+        """The loss of each sample of the present task, then what each memory sample is held to."""
+        if self.distance is None or joined.draw is None:
+            return self._loss_of(logits, joined.y)
+        n, all_logits = joined.present, joined_logits(logits)
+        past = self.distance.values(all_logits[n:], joined.draw)
+        return torch.cat([self._loss_of([all_logits[:n]], joined.y[:n]), past]) if n else past
+
+    # ------------------------------------------------------------------------------------------------ task boundaries
+
+    def _weigh_past(self) -> None:
+        """Before the first step of a task: its V, and the queue of the task that has just become a past one."""
+        if self.requested is not None:
+            self.V = 1.0
+            self.queues.Q[: self.task] = self.requested.weight
+            return
+        if self._auto:
+            self.V = _V_PER_ROOT_STEP * math.sqrt(max(self._last_steps, 1))
+        if isinstance(self._start, float):
+            if self._start:
+                self.queues.Q[self.task - 1] = self._start
+        elif self.task > 1:
+            self.queues.Q[self.task - 1] = self.queues.Q[: self.task - 1].mean()
+
+    def _look_at_gauge(self) -> None:
+        """Now and then the requested forgetting is compared with the gauge, and the weight of the past moves."""
+        if self.requested is None or self.gauge is None:
+            return
+        assert self._model is not None
+        replayed = self._memory_batch * (self.task if self._per_task else 1)
+        every, samples = looks_of(self._last_steps, self._batch_size + replayed, self.task)
+        if self._task_steps % every == 0:
+            progress = min(1.0, self._task_steps / max(self._last_steps, 1))
+            lost = self.gauge.forgetting(self._model, samples)
+            self.requested.move(*lost, progress, max(1, self._last_steps // every))
+            self.queues.Q[: self.task] = self.requested.weight
+
+    def _keep(self, model: nn.Module, samples: Samples) -> None:
+        """Samples of the finished task for the memory and for the gauge, and what they are held to from now on."""
+        head = self._heads[self.task]
+        slots = self.memory.add_task(samples, self.task, self._streams.cpu("memory"))
+        if self.distance is not None:
+            self.distance.end_task(head)
+            self._store_answers(model, slots, head)
+        if self.gauge is not None:
+            assert self._aside is not None
+            self.gauge.end_task(model, self._aside, head)
+            self._aside = None
+        if self.gauge is not None and self.requested is not None and self.task:
+            self.requested.end_task(*self.gauge.lost())
+
+    @torch.no_grad()
+    def _store_answers(self, model: nn.Module, slots: Tensor, head: int) -> None:
+        """The logits of samples that were just stored, in a forward like that of a training step."""
+        assert self.distance is not None
+        assert self.memory.raw is not None
+        was_training = model.training
+        model.train(shares_statistics(model) or self.augments)
+        with frozen_statistics(model):
+            logits = []
+            for part in torch.split(slots.to(self.device), self._batch_size):
+                x = self._prepare(self.memory.raw.index_select(0, part), self._streams.device("reference"))
+                logits.append(joined_logits(self._forward(model, x, [(head, len(part))])))
+        model.train(was_training)
+        self.distance.store(slots.to(self.device), head, torch.cat(logits))
+
+    def _answers(self, model: nn.Module, raw: Tensor, runs: Runs) -> list[Tensor]:
+        """Logits as for a test: the gauge's view of the model."""
+        if self._evaluate is not None:
+            x = self._evaluate(raw)
+        else:
+            x = self._prepare(raw, torch.Generator(self.device).manual_seed(0))
+        return self._forward(model, x, merged(runs))
 
     # ------------------------------------------------------------------------------------------------ whole memory
 
@@ -526,6 +697,9 @@ class COLD:
             "begun": self._samples is not None or self._begun,
             "heads": list(self._heads),
             "history": self.history.state(),
+            "V": self.V,
+            "task_steps": [self._task_steps, self._last_steps],
+            "parts": {name: part.state() for name, part in self._parts()},
         }
         if self._own_streams:
             kept |= {"seed": self._streams.seed, "streams": self._streams.state()}
@@ -543,6 +717,10 @@ class COLD:
         self.steps = int(state.get("steps", 0))
         self._heads = list(state.get("heads", self._heads))
         self.history.load(state.get("history", {"blocks": []}))
+        self.V = float(state.get("V", self.V))
+        self._task_steps, self._last_steps = state.get("task_steps", (0, 0))
+        for name, part in self._parts():
+            part.load(state["parts"][name])
         self._samples, self._begun = None, bool(state.get("begun", False))
         if self._own_streams and "streams" in state:
             self._streams.seed = int(state["seed"])
@@ -550,9 +728,15 @@ class COLD:
 
     state_dict, load_state_dict = state, load  # as torch calls them
 
-    def resume_task(self, x: Data, y: Tensor | None = None) -> None:
-        """After `load` in the middle of a task: which samples the task has."""
+    def _parts(self) -> Iterator[tuple[str, LogitDistance | Gauge | RequestedWeight]]:
+        """What not every form of COLD has, by name."""
+        parts = (("distance", self.distance), ("gauge", self.gauge), ("requested", self.requested))
+        yield from ((name, part) for name, part in parts if part is not None)
+
+    def resume_task(self, x: Data, y: Tensor | None = None, *, model: nn.Module | None = None) -> None:
+        """After `load` in the middle of a task: which samples the task has, and which model looks at the gauge."""
         self._samples, self._labelled = as_samples(x, y)
+        self._model = model
         self._begun = False
 
 
@@ -566,6 +750,51 @@ class _Replaced(nn.Module):
 
     def forward(self, *args: Any) -> Any:
         return functional_call(self._model[0], self._weights, args)
+
+
+def _tasks_and_heads(tasks: int | None, heads: Sequence[int] | None) -> tuple[int | None, Sequence[int] | None]:
+    """Both checked; either says the other where it is not given."""
+    if heads is not None:
+        if not isinstance(heads, Sequence):
+            raise ColdError(f"heads must be a list of whole numbers, one per task, got {shown(heads)}")
+        heads = [whole("heads", head, least=0) for head in heads]
+        tasks = len(heads) if tasks is None else tasks
+    if tasks is not None:
+        tasks = whole("tasks", tasks, least=1)
+        demand_memory(8 * tasks**2, f"a table of {tasks} tasks by {tasks}")
+        heads = [0] * tasks if heads is None else heads
+        if len(heads) < tasks:
+            raise ColdError(f"heads has {len(heads)} entries for {tasks} tasks; give one per task")
+    return tasks, heads
+
+
+def _replay_memory(given: int | Memory, gauge: float, tasks: int | None, **place: Any) -> tuple[Memory, int]:
+    """The memory to replay from, and how many samples a gauge takes away from it."""
+    if not isinstance(given, Memory):
+        size = whole("memory", given, least=0)
+        return Memory(size - gauge_size(size, gauge), tasks, **place), gauge_size(size, gauge)
+    if gauge:
+        raise ColdError("with a gauge give the size of the memory: COLD makes the gauge a part of it")
+    if tasks is not None and given.tasks < tasks:
+        raise ColdError(f"memory is for {given.tasks} tasks, tasks is {tasks}; give a memory for all of them")
+    return given, 0
+
+
+def _compared(reference: str | None, oracle: str | None, distance: LogitDistance | None) -> str:
+    """Which model past tasks are compared with."""
+    if oracle is not None and not isinstance(oracle, str):
+        raise ColdError(f"oracle must be exact, streaming or window:N, got {shown(oracle)}")
+    if distance is None:
+        return reference or ("previous" if oracle is None else "best")
+    if reference not in (None, "stored") or oracle is not None:
+        raise ColdError('constraint="logits" compares with the stored answers; leave reference and oracle out')
+    return "stored"
+
+
+def _checked_callbacks(callbacks: Sequence[Callback]) -> list[Callback]:
+    if not isinstance(callbacks, Sequence) or not all(isinstance(one, Callback) for one in callbacks):
+        raise ColdError(f"callbacks must be a list of cold.Callback objects, got {shown(callbacks)}")
+    return list(callbacks)
 
 
 def _kept(draw: Draw, tasks: list[bool]) -> Draw:
@@ -589,6 +818,14 @@ def _call(model: nn.Module, x: Tensor, runs: Runs) -> list[Tensor]:
     except (IndexError, RuntimeError, TypeError, ValueError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise ColdError(f"the model does not take x of shape {tuple(x.shape)} and type {x.dtype}: {reason}") from error
+
+
+def _lower(rows: Sequence[Tensor]) -> Tensor:
+    """Rows of growing length as one table; NaN fills it up."""
+    table = torch.full((len(rows), len(rows)), torch.nan)
+    for t, row in enumerate(rows):
+        table[t, : len(row)] = row
+    return table
 
 
 def _identity(raw: Tensor, generator: torch.Generator) -> Tensor:

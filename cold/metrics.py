@@ -6,6 +6,7 @@
     BWT               (1/(T-1)) sum_{j<T} (a[T, j] - a[j, j])
     FWT               (1/(T-1)) sum_{j>1} (a[j-1, j] - start[j])
     learning accuracy mean of the diagonal
+    forgetting_loss   (1/(T-1)) sum_{j<T} (loss[T, j] - loss[j, j]), the test loss in nats; absent where it was not kept
     anytime accuracy  mean over i of the mean of a[i, 1..i]: ACC over the tasks seen until then, at every evaluation
 
 In a class-incremental run a[i, j] counts an answer among all classes as right or wrong (Class-IL). The same measures
@@ -82,3 +83,13 @@ def _square(accuracy: Array) -> Array:
     if accuracy.ndim != 2 or accuracy.shape[0] != accuracy.shape[1] or accuracy.size == 0:
         raise ColdError(f"an accuracy matrix has shape (T, T), got {accuracy.shape}")
     return accuracy
+
+
+def loss_forgetting(loss: Array) -> Array:
+    """F_j[t] = loss[t, j] - loss[j, j] of each task j after each task t, (T, T), in nats; NaN where j >= t.
+
+    >>> loss_forgetting(np.array([[0.2, 2.0], [0.5, 0.3]]))[1, 0].round(3)
+    np.float64(0.3)
+    """
+    square = _square(loss)
+    return np.where(np.tri(len(square), k=-1) > 0, square - np.diagonal(square), np.nan)

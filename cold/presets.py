@@ -10,10 +10,11 @@ from coldtheory.ground.checks import choice, shown
 from coldtheory.ground.errors import ColdError
 from coldtheory.paper import paper
 
-from .catalogue import METHODS, method_title, named_by_reference
+from .catalogue import LOSS, METHODS, method_title, named_by_constraint, named_by_reference
 from .config import RunConfig, make_config, read_config
 
 PRESETS = ("paper",)
+PROVENANCE = "provenance"  #: a table in a file of settings that says where they come from, and is no setting
 _OPTIMIZERS = {"ADAM": "adam", "SGD-M": "sgdm"}
 
 
@@ -40,6 +41,7 @@ def preset_settings(preset: str, dataset: str, method: str, memory: int | None) 
         printed = " and ".join(str(m) for m in sorted(chosen))
         raise ColdError(f"the paper prints settings for {dataset} with M = {printed}, not {size}; leave out --preset")
     run = chosen[size]
+    own = {"V": run.V, "delta": run.delta} if METHODS.get(method, METHODS["cold"]).constraint == LOSS else {}
     return {
         "preset": preset,
         "tasks": run.tasks,
@@ -50,16 +52,20 @@ def preset_settings(preset: str, dataset: str, method: str, memory: int | None) 
         "batch_size": run.task_batch_size,
         "memory": run.memory,
         "memory_batch": run.memory_batch_size,
-        "V": run.V,
-        "delta": run.delta,
+        **own,  # of the paper's methods; COLD-distill has its own
     }
 
 
-def build_config(path: Path | None, flags: Mapping[str, Any]) -> RunConfig:
-    """Defaults, preset, file, flags: a later one wins."""
-    stored = {} if path is None else read_config(path)
-    named = {**stored, **flags}
-    layers: list[Mapping[str, Any]] = [stored, flags]
+def settings_in(path: Path) -> dict[str, Any]:
+    """The settings of a TOML file, without what it says of where they come from."""
+    return {name: value for name, value in read_config(path).items() if name != PROVENANCE}
+
+
+def build_config(path: Path | None, flags: Mapping[str, Any], chosen: Mapping[str, Any] | None = None) -> RunConfig:
+    """Defaults, preset, chosen settings (`cold run --settings`), file, flags: a later one wins."""
+    stored, beneath = {} if path is None else settings_in(path), chosen or {}
+    named = {**beneath, **stored, **flags}
+    layers: list[Mapping[str, Any]] = [beneath, stored, flags]
     if named.get("preset") is not None:
         plain = RunConfig()
         layers.insert(
@@ -67,8 +73,13 @@ def build_config(path: Path | None, flags: Mapping[str, Any]) -> RunConfig:
             preset_settings(
                 named["preset"],
                 named.get("dataset", plain.dataset),
-                named_by_reference(named.get("method", plain.method), named.get("reference"))[0],
+                _named(named.get("method", plain.method), named.get("constraint"), named.get("reference")),
                 named.get("memory"),
             ),
         )
     return make_config(*layers)
+
+
+def _named(method: str, constraint: str | None, reference: str | None) -> str:
+    """The one name of a method, whichever way it was typed."""
+    return named_by_reference(named_by_constraint(method, constraint)[0], reference)[0]

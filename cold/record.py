@@ -41,6 +41,7 @@ class Record:
 
     start: list[float] = field(default_factory=list)
     accuracy: list[list[float]] = field(default_factory=list)
+    loss: list[list[float]] = field(default_factory=list)  #: mean test loss of each task after each task, in nats
     #: of a class-incremental run: accuracies among fewer answers, before any training and after each task
     views: dict[str, list[list[float]]] = field(default_factory=dict)
     queues: list[list[float]] = field(default_factory=list)

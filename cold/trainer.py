@@ -33,6 +33,7 @@ from .data import Benchmark, Part
 from .data.stream import stream_of, tasks_ended
 from .diagnostics import Watch
 from .distributed import Group, SharedForward
+from .kernels import kernels
 from .methods.base import Batch, Context, check_scenario, find_method
 from .models import build_model, model_bytes
 from .record import Position, Progress, Record
@@ -49,7 +50,7 @@ _PARTS = ("config", "model", "optimizer", "method", "streams", "position", "reco
 
 
 class Stopped(Exception):
-    """The run was asked to stop; its state is saved."""
+    """The run was asked to stop, or has come as far as it was to come; its state is saved."""
 
 
 class Trainer:
@@ -122,7 +123,9 @@ class Trainer:
         self._last_loss = math.nan
         self._resumed_at: int | None = None
         self._present: tuple[int, Part] | None = None
-        steps = [config.epochs * math.ceil(len(t.train) / config.batch_size) for t in self.stream.tasks]
+        trained = (self.method.set_aside(t, task.train) for t, task in enumerate(self.stream.tasks))
+        self._sizes = [len(part) for part in trained]  # samples of each task that are trained on
+        steps = [config.epochs * math.ceil(size / config.batch_size) for size in self._sizes]
         self.steps_of_task, self.steps = steps, sum(steps)
         self.watch = Watch(self.context, self.method, steps) if config.diagnostics else None
         self._queue_every = max(1, self.steps // _QUEUE_POINTS)
@@ -157,12 +160,15 @@ class Trainer:
         if stored is None and self.group.leads:
             print(f"note: {what} does not record its data; they are taken to be this run's", file=sys.stderr)
 
-    def run(self, *, resume: bool = False) -> Result:
-        """Train to the end; with `resume` from the last checkpoint in the folder, if there is one."""
-        with repeatable(self.config.deterministic):
-            return self._run(resume=resume)
+    def run(self, *, resume: bool = False, until: int | None = None) -> Result:
+        """Train to the end; with `resume` from the last checkpoint in the folder, if there is one.
 
-    def _run(self, *, resume: bool) -> Result:
+        until : stop between two tasks as soon as so many are evaluated, by `Stopped`; a later call goes on
+        """
+        with repeatable(self.config.deterministic):
+            return self._run(resume=resume, until=until)
+
+    def _run(self, *, resume: bool, until: int | None) -> Result:
         if resume and self.folder is not None:
             self._resume()
             self.group.wait()
@@ -172,15 +178,15 @@ class Trainer:
                 self.record.start = self._evaluate()
                 self.record.queues.append(self._queues())
             while self.position.task < len(self.stream.tasks):
+                if until is not None and len(self.record.accuracy) >= until:
+                    raise Stopped
                 self._run_task()
             return self._finish()
         except _OF_FOREIGN_STATE as error:
             if not self.resumed or isinstance(error, ColdError | torch.OutOfMemoryError):
                 raise
             reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-            raise ColdError(
-                f"the run cannot go on from the checkpoint in {self.folder} ({reason}); start over with --fresh"
-            ) from error
+            raise Unusable(f"the run cannot go on from the checkpoint in {self.folder} ({reason})") from error
 
     def _run_task(self) -> None:
         at = self.position
@@ -246,7 +252,7 @@ class Trainer:
             part = self.stream.tasks[number].train
             if part.moved:
                 part = Part(part.raw(), torch.arange(len(part), device=self.device), part.y)
-            self._present = (number, part)
+            self._present = (number, self.method.set_aside(number, part))
         return self._present[1]
 
     def _stop_if_asked(self) -> None:
@@ -308,7 +314,9 @@ class Trainer:
         self._clock("train_seconds")
         seen = len(self.record.accuracy) + 1 if self.record.start else 0
         found = accuracies(self.context, self.benchmark, self.method.network_for_evaluation(), seen)
-        for name in found.keys() - {"accuracy"}:
+        if self.record.start:
+            self.record.loss.append(found["loss"])
+        for name in found.keys() - {"accuracy", "loss"}:
             self.record.views.setdefault(name, []).append(found[name])
         self._clock("eval_seconds")
         return found["accuracy"]
@@ -335,6 +343,8 @@ class Trainer:
     def _finish(self) -> Result:
         record, tasks = self.record, len(self.stream.tasks)
         arrays: dict[str, Any] = {"accuracy": np.array(record.accuracy), "start": np.array(record.start)}
+        if len(record.loss) == len(record.accuracy):  # not of a run that an older version began
+            arrays["loss"] = np.array(record.loss)
         for name, rows in sorted(record.views.items()):
             arrays[name], arrays[name.replace("accuracy", "start")] = np.array(rows[1:]), np.array(rows[0])
         if self.method.queues() is not None:
@@ -365,6 +375,10 @@ class Trainer:
             {"torch": torch.__version__},
             diagnostics,
             data=self.data,
+            more={
+                "kernels": kernels(self.device),
+                "data": {"source": self.benchmark.source, "about": self.benchmark.about},
+            },
         )
         if self.folder is not None and self.group.leads:
             write_atomically(self.folder / MODEL, model_bytes(self.method.network_for_evaluation()))
@@ -454,7 +468,7 @@ class Trainer:
         if not all(type(number) is int and number >= 0 for number in numbers) or at.task > tasks:
             return False
         if at.task < tasks and at.order is not None:
-            places = torch.arange(len(self.stream.tasks[at.task].train))
+            places = torch.arange(self._sizes[at.task])
             if getattr(at.order, "dtype", None) != places.dtype or not torch.equal(at.order.sort().values, places):
                 return False
         try:
@@ -466,6 +480,8 @@ class Trainer:
         rows, evaluated = [*kept.accuracy, *(row for view in views for row in view)], len(self.benchmark.tasks)
         return (
             len(kept.start) in (0, evaluated)
+            and len(kept.loss) in (0, len(kept.accuracy))
+            and all(len(row) == evaluated for row in kept.loss)
             and len(kept.accuracy) == [0, *self._ended][at.task]
             and len(views) == (2 if self.benchmark.scenario == "class" and kept.start else 0)
             and all(len(view) == len(kept.accuracy) + 1 for view in views)

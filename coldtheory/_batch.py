@@ -9,6 +9,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from ._dynamics import General, Isotropic, Move, descent, family
+from ._reference import MemoryLosses, OwnReference
 from .controllers import Queue
 from .controllers import State as Kept
 from .ground.errors import ColdError
@@ -27,11 +28,12 @@ _BLAS = ThreadpoolController()
 @dataclass(frozen=True)
 class State:
     """After task t: the model, what the controller keeps of the tasks k = 1..t-1 (task t joins at the next step),
-    and how much worse the model is on each loss than its reference: None in Case 1, where that is always 0."""
+    and how much worse the model is on each loss than its reference: None in Case 1, where that is always 0. A rule of
+    one's own is asked before each step."""
 
     x: Array  # (S, P, d)
     kept: Kept  # each (S, P, t-1)
-    excess: Array | None  # Case 2: (S, P, T), also of tasks still to come; Case 3: (S, P, t)
+    excess: Array | None  # Case 2: (S, P, T), also of tasks still to come; else (S, P, t)
     rise: Array | None = None  # (window, S, P, T): hatPhi_k(x_t) - hatPhi_k(x_s) for the models x_s in the window
     weight: Array | None = None  # (S, P, t-1) or, for the queue, (S, P, t-2): what the step just made used
 
@@ -105,7 +107,7 @@ def step(state: State, t: int, world: World) -> tuple[State, Measured]:
     excess = rise = None
     if state.excess is None:
         d = world.dynamics.change(x, dx, world.delta) @ world.rows[:, :t].swapaxes(-1, -2)
-    elif world.settings.reference == "stored":
+    elif world.settings.reference != "best":
         grow = world.dynamics.change(x, dx, np.zeros_like(world.delta)) @ world.rows[:, :t].swapaxes(-1, -2)
         grow += state.excess
         d = grow - world.delta[..., None]
@@ -159,10 +161,13 @@ def _next_excess(excess: Array, rise: Array | None, grow: Array, *, first: bool)
     return np.asarray(rise.max(axis=0)), rise
 
 
-def run_batch(tasks: Tasks, settings: Settings, start: Array, *, history: bool = False) -> dict[str, np.ndarray]:
+def run_batch(
+    tasks: Tasks, settings: Settings, start: Array, *, history: bool = False, answers: Array | None = None
+) -> dict[str, np.ndarray]:
     """All runs: measured arrays by name. With `history` also every queue Q (..., T+1, T) and weight (..., T, T).
 
-    `start` is x_0 and broadcasts to (streams..., settings..., d).
+    `start` is x_0 and broadcasts to (streams..., settings..., d). A reference that is a function is asked, and its
+    answers are `reference_loss` (..., T, T), unless these are given.
     """
     streams, shape = tasks.streams, settings.shape
     if not streams:
@@ -176,10 +181,19 @@ def run_batch(tasks: Tasks, settings: Settings, start: Array, *, history: bool =
         settings = replace(
             settings, V_schedule=_all_factors(settings.V_schedule, (*streams, *shape, T)).reshape(S, P, T)
         )
+    if answers is not None:
+        answers = answers.reshape(S, P, T, T)
     per_chunk = max(1, _CHUNK // (T * P))
     with _BLAS.limit(limits=1), np.errstate(over="ignore", invalid="ignore"):
         parts = [
-            _run_chunk(tasks[at : at + per_chunk], settings, start[at : at + per_chunk], at, history)
+            _run_chunk(
+                tasks[at : at + per_chunk],
+                settings,
+                start[at : at + per_chunk],
+                at,
+                history,
+                None if answers is None else answers[at : at + per_chunk],
+            )
             for at in range(0, S, per_chunk)
         ]
 
@@ -191,7 +205,7 @@ def run_batch(tasks: Tasks, settings: Settings, start: Array, *, history: bool =
 
 
 def _run_chunk(
-    tasks: Tasks, settings: Settings, start: Array, first_stream: int, history: bool
+    tasks: Tasks, settings: Settings, start: Array, first_stream: int, history: bool, answers: Array | None
 ) -> dict[str, np.ndarray]:
     # Coordinates around the mean optimum: differences of losses then lose no digits to a far origin.
     centre = tasks.phi_hat.optima.mean(axis=1, keepdims=True)  # (S, 1, d)
@@ -207,13 +221,24 @@ def _run_chunk(
         series |= {"Q": np.zeros((T + 1, S, padded, T)), "weight": np.zeros((T, S, padded, T))}
     if settings.V_schedule is not None:
         series["factor"] = np.empty((T, S, padded))
+    own = None
+    if callable(settings.reference):
+        losses = MemoryLosses(world.dynamics, world.rows, hat.values(np.zeros((S, 1, d)))[:, 0], centre)
+        own = OwnReference(settings.reference, losses, state.x[:, :P], answers)
+        series["reference_loss"] = np.zeros((T, S, padded, T))
     for t in range(T):
         here = world
+        if own is not None:
+            now, reference = own.losses_now(t), own.losses_of_reference(t)
+            series["reference_loss"][t, :, :, :t] = _padded(reference)
+            state = replace(state, excess=_padded(now - reference))
         if settings.V_schedule is not None:
             series["factor"][t] = _factor(state, t, world, series, (first_stream, P), centre)
             here = replace(world, V=world.V * series["factor"][t])
         state, measured = step(state, t, here)
         w[:, :, t + 1] = state.x
+        if own is not None:
+            own.add(t + 1, state.x[:, :P])
         for name in MEASURED:
             series[name][t] = getattr(measured, name)
         if history:

@@ -37,24 +37,30 @@ class Quadratics:
     offsets: Array
 
     @staticmethod
-    def of(optima: ArrayLike, hessians: ArrayLike | None = None, offsets: ArrayLike | None = None) -> Quadratics:
-        """Validated losses; `hessians` may be None (identity), numbers h_t, or matrices H_t."""
+    def of(
+        optima: ArrayLike,
+        hessians: ArrayLike | None = None,
+        offsets: ArrayLike | None = None,
+        *,
+        called: str = "Hessians",
+    ) -> Quadratics:
+        """Validated losses; `hessians` may be None (identity), numbers h_t, or matrices H_t. `called`: in messages."""
         a = numbers("optima", optima)
         if a.ndim < 2 or 0 in a.shape:
             raise ColdError(f"optima must have shape (T, d) or (streams, T, d) with T, d >= 1, got {a.shape}")
         lead, d = a.shape[:-1], a.shape[-1]
-        h = np.ones(lead) if hessians is None else numbers("Hessians", hessians)
+        h = np.ones(lead) if hessians is None else numbers(called, hessians)
         matrices = h.ndim >= 2 and h.shape[-2:] == (d, d) and (h.ndim >= 3 or lead != (d, d))
         try:
             h = np.broadcast_to(h, (*lead, d, d) if matrices else lead)
         except ValueError:
-            raise ColdError(
-                f"Hessians must have shape {lead} (numbers) or {(*lead, d, d)} (matrices), got {h.shape}"
-            ) from None
+            raise _wrong_shape(called, h.shape, lead, d) from None
         if matrices:
-            _check_psd(h)
+            _check_psd(h, called)
         elif (h < 0).any():
-            raise ColdError("Hessians must be positive semidefinite: a negative curvature was given")
+            raise ColdError(
+                f"{called} must be positive semidefinite: {_where(h < 0)} has the curvature {h[h < 0][0]:g}"
+            )
         c = np.zeros(lead) if offsets is None else numbers("offsets", offsets)
         try:
             c = np.broadcast_to(c, lead)
@@ -118,9 +124,27 @@ class Quadratics:
         return Quadratics(self.optima[index], self.hessians[index], self.offsets[index])
 
 
-def _check_psd(h: Array) -> None:
+def _wrong_shape(called: str, shape: tuple[int, ...], lead: tuple[int, ...], d: int) -> ColdError:
+    """For diagonals, which are the likeliest slip, the remedy too."""
+    wanted = f"{called} must have shape {lead} (one number per task) or {(*lead, d, d)} (one matrix per task)"
+    if shape in ((*lead, d), (d,)):
+        return ColdError(f"{wanted}, got {shape}; if these are diagonals give h[..., None] * numpy.eye({d})")
+    return ColdError(f"{wanted}, got {shape}; the optima have {lead[-1]} tasks with {d} parameters")
+
+
+def _check_psd(h: Array, called: str) -> None:
     h = h / (np.abs(h).max(initial=0.0) or 1.0)  # no product of the largest numbers overflows
-    if np.abs(h - h.swapaxes(-1, -2)).max(initial=0.0) > _PSD_RTOL:
-        raise ColdError("Hessians must be symmetric")
-    if np.linalg.eigvalsh(h).min(initial=0.0) < -_PSD_RTOL:
-        raise ColdError("Hessians must be positive semidefinite: a negative eigenvalue was found")
+    skew = np.abs(h - h.swapaxes(-1, -2)).max(axis=(-2, -1)) > _PSD_RTOL
+    if skew.any():
+        raise ColdError(
+            f"{called} must be symmetric: that of {_where(skew)} is not; give (H + H.T)/2 if rounding is why"
+        )
+    bent = np.linalg.eigvalsh(h)[..., 0] < -_PSD_RTOL
+    if bent.any():
+        raise ColdError(f"{called} must be positive semidefinite: that of {_where(bent)} has a negative eigenvalue")
+
+
+def _where(wrong: np.ndarray) -> str:
+    """The first task for which something is wrong, with its stream if there are several."""
+    *stream, task = (int(i) for i in np.argwhere(wrong)[0])
+    return f"task {task + 1}" + "".join(f" of stream {s}" for s in stream)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from itertools import product
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +19,7 @@ from .ground.limits import array_bytes, demand_memory
 from .quadratics import Array
 
 Reference = Literal["previous", "best", "stored"]
+OWN = "own"  #: how records call a reference that is a function
 Weights = Literal["mean", "sum", "none"]
 Solver = Literal["gd", "exact"]
 
@@ -43,6 +46,55 @@ class Known:
 Schedule = Array | Callable[[Known], ArrayLike]
 
 
+class MemoryLosses(Protocol):
+    """hatPhi_k of the past tasks k = 1..t-1, at any models."""
+
+    def __call__(self, models: ArrayLike) -> Array:
+        """At one model per run, (S, P, d), or at one per run and past task, (S, P, t-1, d): (S, P, t-1)."""
+
+    def of_run(self, at: tuple[int, int]) -> MemoryLosses:
+        """The same for one run, without the axes S and P: (d,) or (t-1, d) -> (t-1,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """What is known before the step on task t, for S streams and P settings: the argument of a `reference` that is a
+    function. With `per_run` it has no axes S and P."""
+
+    t: int  #: the task, from 2 on: the first has no past
+    T: int
+    models: Array  #: x_0 .. x_{t-1}, (S, P, t, d)
+    losses: Array  #: losses[..., s, k-1] = hatPhi_k(x_s) for s = 0..t-1 and the past tasks k = 1..t-1, (S, P, t, t-1)
+    loss: MemoryLosses  #: the losses at other models, such as a mean of them
+
+
+#: A reference of one's own: from `Past` to hatPhi_k(ref_{t,k}) for k = 1..t-1, numbers that broadcast to (S, P, t-1).
+#: It is called once per task for a part of the streams: a run's reference may depend on that run's own past and on
+#: nothing else.
+Rule = Callable[[Past], ArrayLike]
+
+
+def per_run(rule: Rule) -> Rule:
+    """A reference rule for `simulate` from one that is written for a single run: it sees models (t, d) and losses
+    (t, t-1), and returns t-1 numbers.
+
+    >>> from coldtheory import simulate
+    >>> lately = per_run(lambda past: past.losses[-3:].mean(axis=0))    # the mean loss of the last three models
+    >>> simulate([[0.0], [1.0], [3.0]], V=[1.0, 2.0], reference=lately).settings.case
+    'own'
+    """
+
+    @wraps(rule)
+    def batched(past: Past) -> Array:
+        S, P = past.models.shape[:2]
+        found = np.empty((S, P, past.t - 1))
+        for at in product(range(S), range(P)):
+            found[at] = rule(replace(past, models=past.models[at], losses=past.losses[at], loss=past.loss.of_run(at)))
+        return found
+
+    return batched
+
+
 @dataclass(frozen=True, eq=False)
 class Settings:
     """V, eta, delta and steps share one shape, each entry one setting; the rest holds for all of them."""
@@ -51,7 +103,7 @@ class Settings:
     eta: Array | Literal["auto"]
     delta: Array
     steps: np.ndarray
-    reference: Reference
+    reference: Reference | Rule
     weights: Weights
     solver: Solver
     window: int | None
@@ -69,7 +121,7 @@ class Settings:
         eta: ArrayLike | Literal["auto"],
         delta: ArrayLike,
         steps: ArrayLike,
-        reference: Reference,
+        reference: Reference | Rule,
         weights: Weights,
         solver: Solver,
         window: int | None,
@@ -81,10 +133,8 @@ class Settings:
         controller: Controller | str | None = None,
     ) -> Settings:
         """Settings from what a user gives; see `simulate` for their meaning."""
-        choices: tuple[tuple[str, str, Any], ...] = (
-            ("reference", reference, Reference), ("weights", weights, Weights), ("solver", solver, Solver),
-        )  # fmt: skip
-        for kind, name, known in choices:
+        choices: list[tuple[str, Any, Any]] = [("weights", weights, Weights), ("solver", solver, Solver)]
+        for kind, name, known in choices + [("reference", reference, Reference)] * (not callable(reference)):
             choice(kind, name, get_args(known))
         if isinstance(eta, str) and eta != "auto":
             raise ColdError(f"eta must be a number > 0 or 'auto', got {eta!r}")
@@ -138,6 +188,11 @@ class Settings:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.V.shape
+
+    @property
+    def case(self) -> str:
+        """The name of the reference: "previous" (Case 1), "best" (Case 2), "stored" (Case 3), "own" of a function."""
+        return self.reference if isinstance(self.reference, str) else OWN
 
 
 def schedule_factors(text: str, T: int) -> Array:

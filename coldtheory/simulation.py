@@ -6,7 +6,7 @@ Conventions (the paper mixes two; these are used everywhere here):
     Q_k[t] = 0 for t <= k;  Q_k[t] = max(Q_k[t-1] + d_k[t], 0) for t > k          (eq. queue_update)
     d_k[t] = hatPhi_k(x_t) - hatPhi_k(ref_{t,k}) - delta
     ref_{t,k} = x_{t-1} ("previous", Case 1), the best of x_1..x_{t-1} on hatPhi_k ("best", Case 2), or x_k, the model
-                at the end of task k ("stored", Case 3)
+                at the end of task k ("stored", Case 3); a rule of one's own gives the number hatPhi_k(ref_{t,k}) itself
     F_k[t] = hatPhi_k(x_t) - hatPhi_k(x_k), k < t: the forgetting of task k, whatever the reference
     DPP_t(w) = V_t Phi_t(w) + sum_{k<t} beta_k (hatPhi_k(w) - hatPhi_k(ref) - delta)
     beta_k = Q_k[t-1] / (t-1) ("mean", the appendix), Q_k[t-1] ("sum", the main text), 0 ("none")
@@ -26,12 +26,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ._batch import forgetting_after, run_batch, shortfalls
+from ._views import plot, summary
 from .controllers import Controller, Queue
 from .geometry import Ball
 from .ground.checks import numbers
@@ -39,8 +41,11 @@ from .ground.errors import ColdError, DivergenceWarning
 from .ground.limits import demand_memory
 from .paper import TOY
 from .quadratics import Array
-from .settings import Known, Reference, Settings, Solver, Weights, schedule_factors
+from .settings import Known, Reference, Rule, Settings, Solver, Weights, schedule_factors
 from .tasks import Tasks, as_tasks
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +71,8 @@ class Run:
     cross: Array  #: S_t = sum_{k<t} Q_k[t-1] d_k[t], (..., T)
     diverged: np.ndarray  #: whether the run left every bounded set, (...)
     factor: Array | None = field(default=None, kw_only=True)  #: V_t / V, (..., T), or None where V is constant
+    reference_loss: Array | None = field(default=None, kw_only=True)
+    """What a reference rule of one's own answered: hatPhi_k(ref_{t,k}), 0 for k >= t, (..., T, T); else None."""
 
     @property
     def V(self) -> Array:
@@ -147,7 +154,7 @@ class Run:
     @cached_property
     def _history(self) -> dict[str, np.ndarray]:
         again = replace(self.settings, V_schedule=self.factor)  # a function is asked once, its answers are known
-        whole = run_batch(self.tasks, again, self.w[..., 0, :], history=True)
+        whole = run_batch(self.tasks, again, self.w[..., 0, :], history=True, answers=self.reference_loss)
         return {name: whole[name] for name in ("Q", "weight")}
 
     @cached_property
@@ -188,6 +195,24 @@ class Run:
             largest = np.maximum(largest, lost.max(axis=-1, initial=-np.inf))
         return np.asarray(total / max(T * (T - 1) / 2, 1.0)), largest
 
+    def summary(self) -> str:
+        """What happened, in a few lines; of several settings a table with means over the streams.
+
+        >>> print(simulate([[0.0], [1.0], [3.0]], V=1.0, delta=0.0, solver="exact").summary())
+        3 tasks with 1 parameter, V = 1, delta = 0, the minimiser, reference previous,
+          weights mean
+        squared gradient  1.67 before a task, 0.12 after it
+        forgetting        1.45 on average over pairs of tasks, 2.88 at most
+        queues            0.0833 on average, 2.88 at most; 2 of 3 ever fill
+        """
+        return summary(self)
+
+    def plot(self, path: Path | str | None = None) -> Figure:
+        """A picture: of one run its queues and gradients over the tasks; of several settings the gradient, forgetting
+        and queue over the one that varies. With a path that ends in .png, .pdf or .svg it is kept there.
+        """
+        return plot(self, path)
+
 
 def simulate(
     tasks: Tasks | ArrayLike,
@@ -196,7 +221,7 @@ def simulate(
     eta: ArrayLike | Literal["auto"] = TOY.eta,
     delta: ArrayLike = TOY.delta,
     steps: ArrayLike = TOY.steps,
-    reference: Reference = "previous",
+    reference: Reference | Rule = "previous",
     weights: Weights = "mean",
     w0: ArrayLike | None = None,
     solver: Solver = "gd",
@@ -208,11 +233,15 @@ def simulate(
     V_schedule: ArrayLike | Callable[[Known], ArrayLike] | str | None = None,
     controller: Controller | str | None = None,
 ) -> Run:
-    """Run COLD (`reference="previous"`), COLD-ORACLE (`"best"`) or Case 3 (`"stored"`) on quadratic tasks.
+    """Run COLD (`reference="previous"`), COLD-ORACLE (`"best"`), Case 3 (`"stored"`) or a rule of your own on quadratic
+    tasks.
 
     tasks      : `Tasks`, or an array of optima (T, d) or (S, T, d)
     V, eta, delta, steps : numbers, or arrays that broadcast to one shape; each entry is one setting.
                  eta="auto" takes eta_t = eta_factor / alpha_t, and eta_factor is 1/2 unless given
+    reference  : what past tasks are compared with. A function of `coldtheory.settings.Past` returns the losses
+                 hatPhi_k(ref_{t,k}) of the past tasks, for all runs at once; `coldtheory.per_run` makes one from a
+                 function of a single run. Theorems about Case 1, 2 or 3 do not apply to such runs
     weights    : "mean" beta_k = Q_k/(t-1), "sum" beta_k = Q_k, "none" the queue only watches
     w0         : x_0, (d,) or one per stream (S, d); None is the origin
     solver     : "gd", or "exact" for the minimiser of DPP_t
@@ -245,10 +274,11 @@ def simulate(
     return run
 
 
-def largest_stable_eta(run: Run, index: tuple[int, ...] = ()) -> float:
-    """The largest eta with eta * alpha_t <= 2 at every task, for one entry of `run` (to 0.1 %).
+def largest_stable_eta(run: Run, index: tuple[int, ...] = (), *, most: float = 2.0) -> float:
+    """The largest eta with eta * alpha_t <= `most` at every task, for one entry of `run` (to 0.1 %): 2 is the limit of
+    descent, 1 what Theorem 3 asks for.
 
-    alpha_t holds the queues, which depend on eta: found by simulating a shrinking grid below 2/(V L).
+    alpha_t holds the queues, which depend on eta: found by simulating a shrinking grid below most/(V L).
     """
     lead = len(run.tasks.streams)
     tasks = run.tasks[index[:lead]] if lead else run.tasks
@@ -258,7 +288,7 @@ def largest_stable_eta(run: Run, index: tuple[int, ...] = ()) -> float:
     schedule = run.settings.V_schedule
     if isinstance(schedule, np.ndarray) and run.factor is not None:
         schedule = run.factor[index]
-    limit = 2.0 / (run.V_t[index].max() * tasks.phi.smoothness)
+    limit = most / (run.V_t[index].max() * tasks.phi.smoothness)
     low, high = 1e-6, 1.0
     for _ in range(6):
         grid = np.geomspace(low, high, 16)
@@ -266,7 +296,7 @@ def largest_stable_eta(run: Run, index: tuple[int, ...] = ()) -> float:
         settings = replace(run.settings, eta=grid * limit, V_schedule=schedule, noise_seed=seed, **tried)
         probe = _run(tasks, settings, run.w[(*index, 0)])
         with np.errstate(over="ignore", invalid="ignore"):  # a diverged probe is far beyond every number
-            stable = (probe.eta * probe.alpha <= 2.0).all(axis=-1)
+            stable = (probe.eta * probe.alpha <= most).all(axis=-1)
         if not stable.any():
             return 0.0
         best = int(np.flatnonzero(stable)[-1])
@@ -303,6 +333,7 @@ def _run(tasks: Tasks, settings: Settings, start: Array) -> Run:
         cross=measured["cross"],
         diverged=measured["diverged"],
         factor=measured.get("factor"),
+        reference_loss=measured.get("reference_loss"),
     )
 
 
@@ -317,6 +348,7 @@ def _check_fit(tasks: Tasks, settings: Settings) -> None:
         raise ColdError(f"noise_seed must be one number, or one per stream: {len(keys)} for streams {tasks.streams}")
     runs, T = math.prod((*tasks.streams, *settings.shape)), tasks.T
     width = tasks.d + 10 + (settings.window or 0 if settings.reference == "best" else 0)  # model, measures, candidates
+    width += 3 * T if callable(settings.reference) else 0  # losses of all models, and the answers
     draws = math.prod(tasks.streams) * T * tasks.d * int(settings.steps.max()) if settings.noise > 0 else 0
     demand_memory(8 * (runs * T * width + draws), f"{runs} runs of {T} tasks with d = {tasks.d}")
 

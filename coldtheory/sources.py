@@ -22,7 +22,7 @@ from .tasks import REGIMES, Tasks, from_optima, make_tasks, with_sampled_points
 _SAMPLING = ("n", "m", "spread")
 _NPZ_ARRAYS = ("optima", "hessians", "memory_optima", "memory_hessians")
 _ARRAY_KINDS = (".npz", ".csv")
-_FILE_KINDS = (".toml", *_ARRAY_KINDS)
+FILE_KINDS = (".toml", *_ARRAY_KINDS)
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,25 @@ class Source:
             raise ColdError(f"{self.name} fixes its own tasks: leave {' and '.join('--' + name for name in fixed)} out")
         return replace(self, constants={**self.constants, **given})
 
-    def seeds(self, wanted: int) -> list[int]:
-        """The seeds to run: 0 .. wanted-1, or what the user's file holds."""
-        if self.arrays is None or "n" in self.constants:
-            return list(range(whole("seeds, the number of them,", wanted, least=1)))
-        optima = self.arrays["optima"]
-        return list(range(optima.shape[0] if optima.ndim == 3 else 1))
+    def seeds(self, wanted: int | list[int] | tuple[int, ...] | range) -> list[int]:
+        """The seeds to run. A number asks for 0 .. wanted-1, or for all streams of a user's file; a list is taken as it
+        is, and a file must hold these streams."""
+        streams = None
+        if self.arrays is not None and "n" not in self.constants:
+            optima = self.arrays["optima"]
+            streams = optima.shape[0] if optima.ndim == 3 else 1
+        if not isinstance(wanted, list | tuple | range):
+            count = whole("seeds, the number of them,", wanted, least=1)
+            return list(range(count if streams is None else streams))
+        seeds = [whole("every one of the seeds", seed, least=0) for seed in wanted]
+        if not seeds:
+            raise ColdError("the list of seeds is empty; give at least one")
+        if streams is not None and max(seeds) >= streams:
+            held = (
+                "one stream, of the seed 0" if streams == 1 else f"{streams} streams, of the seeds 0 to {streams - 1}"
+            )
+            raise ColdError(f"{self.name} holds {held}, but the seeds include {max(seeds)}; leave --seeds out")
+        return seeds
 
     def tasks(self, seeds: Sequence[int]) -> Tasks:
         """The tasks of these seeds, one stream each."""
@@ -90,14 +103,17 @@ def load_source(text: str) -> Source:
     if text in REGIMES:
         return Source(text)
     path = Path(text)
-    if path.suffix not in _FILE_KINDS:
+    if path.suffix not in FILE_KINDS:
         raise unknown_name("regime", text, [*REGIMES, "all", "FILE.toml", "FILE.npz", "FILE.csv"])
     if not os.path.lexists(path):
         raise ColdError(f"no file {text}; give a regime ({', '.join(REGIMES)}) or a .toml, .npz or .csv file")
     if path.suffix == ".toml":
         return _from_toml(path)
     arrays: dict[str, Any] = _from_npz(path) if path.suffix == ".npz" else {"optima": _from_csv(path)}
-    made = from_optima(**arrays)  # every complaint about shapes and numbers comes now
+    try:
+        made = from_optima(**arrays)  # every complaint about shapes and numbers comes now
+    except ColdError as error:
+        raise ColdError(f"{path.name}: {error}") from None
     if len(made.streams) > 1:
         raise ColdError(f"optima in {path.name} must have shape (T, d) or (S, T, d), got {arrays['optima'].shape}")
     digest = hashlib.sha256()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -29,7 +30,7 @@ from .rows import measured, plain
 from .settings import ETA_FACTOR, Reference, Settings, Solver, Weights, schedule_factors, schedule_text
 from .simulation import simulate
 from .sources import Source
-from .store import ROW_SCHEMA, Row, open_row_files
+from .store import ROW_SCHEMA, Row, SweepRecord, open_row_files, write_sweep
 
 Axis = Literal["V", "delta", "eta", "steps", "T", "memory", "eta_factor"]
 SchemeAxis = Literal["noise", "window", "reference", "weights", "solver", "controller", "V_schedule"]
@@ -113,23 +114,26 @@ def grid(
     source: Source,
     axis: Axis | SchemeAxis | str,
     values: Sequence[float] | Sequence[str],
-    seeds: int,
+    seeds: int | list[int] | tuple[int, ...] | range,
     *,
     numbers: Numbers | None = None,
     scheme: Scheme | None = None,
 ) -> list[SweepCell]:
-    """The cells of a sweep: every value of the axis with every seed."""
+    """The cells of a sweep: every value of the axis with every seed.
+
+    seeds : how many there are (0, 1, ..., or all streams of a user's file), or which
+    """
     checks.kind_of("source", source, Source, "load one with load_source('high')")
     if not str(axis).startswith(CONTROLLER_AXIS):
         checks.choice("axis", axis, (*get_args(Axis), *get_args(SchemeAxis), f"{CONTROLLER_AXIS}PARAMETER"))
     along: list[Any] = list(values) if axis in NAMED else checks.numbers(axis, values).reshape(-1).tolist()
     if not along:
         raise ColdError(f"the grid of {axis} is empty")
-    seeds = checks.whole("seeds, the number of them,", seeds, least=1)
+    count = len(seeds) if isinstance(seeds, list | tuple | range) else checks.whole("seeds", seeds, least=1)
     numbers, scheme = Numbers() if numbers is None else numbers, Scheme() if scheme is None else scheme
     checks.kind_of("numbers", numbers, Numbers, "make one with Numbers(V=...)")
     checks.kind_of("scheme", scheme, Scheme, "make one with Scheme(reference=...)")
-    demand_memory(_CELL_BYTES * seeds * len(along), f"a grid of {len(along)} values and {seeds} seeds")
+    demand_memory(_CELL_BYTES * count * len(along), f"a grid of {len(along)} values and {count} seeds")
     counted = axis in ("steps", "T", "memory", "window")
     cells = []
     for value in dict.fromkeys(checks.whole(axis, v) if counted else v for v in along):
@@ -182,6 +186,17 @@ def run_cells(
             progress(done, total)
         found = {row["key"]: row for stem, here in of_stem.items() for row in files[stem].rows(here)}
     return [found[key] for key in keys]
+
+
+def record_sweep(name: str, axis: str, cells: Sequence[SweepCell], folder: Path, command: str) -> SweepRecord:
+    """Keep which rows of the folder this sweep is made of, so that it can be drawn; `command` makes them again."""
+    stems = stems_of(cells)
+    keys: dict[str, list[str]] = {}
+    for key, cell in zip(cell_keys(cells), cells, strict=True):
+        keys.setdefault(stems[id(cell.source)], []).append(key)
+    sources = {stems[id(cell.source)]: cell.source.config for cell in cells}
+    words = re.sub(r"[^\w.+-]+", "-", f"{axis}-{name}")
+    return write_sweep(folder, SweepRecord(name=words, axis=axis, command=command, sources=sources, keys=keys))
 
 
 def cell_keys(cells: Sequence[SweepCell]) -> list[str]:

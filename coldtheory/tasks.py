@@ -84,8 +84,11 @@ def from_optima(
     kept = phi.optima if memory_optima is None else memory_optima
     kept = numbers("memory_optima", kept)
     if kept.shape != phi.optima.shape:
-        raise ColdError(f"memory optima have shape {kept.shape}, the tasks' optima {phi.optima.shape}")
-    hat = Quadratics.of(kept, phi.hessians if memory_hessians is None else numbers("memory_hessians", memory_hessians))
+        raise ColdError(
+            f"memory optima must have the shape of the optima, {phi.optima.shape}, got {kept.shape}; give one per task"
+        )
+    own = phi.hessians if memory_hessians is None else memory_hessians
+    hat = Quadratics.of(kept, own, called="memory Hessians")
     if hat.isotropic != phi.isotropic:  # one representation for both keeps every formula single
         phi = Quadratics(phi.optima, phi.matrices(), phi.offsets)
         hat = Quadratics(hat.optima, hat.matrices(), hat.offsets)

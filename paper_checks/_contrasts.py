@@ -2,7 +2,8 @@
 
 Runs of one seed share their tasks, so that a contrast is paired. Its 95 % interval over seeds (Student's t) decides:
 above zero in every contrast, the claim holds; below zero in one (by an interval widened for the number of contrasts),
-it is false; else the runs do not settle it.
+it is false; else the runs do not settle it. Where seeds were added after a first look, the interval is wider: when a
+claim may be looked at again, and with which level, is the rule of cold/studies/sequential.toml.
 
 The paper's ablation figures print no numbers, only trends in words. A trend becomes contrasts, such as the forgetting
 at V = 10,000 minus that at V = 100. The runs are those of `cold study run ID --profile cpu`: real images, reduced in
@@ -20,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from cold.catalogue import benchmark_title
+from cold.studies import sequential_rule
 from coldtheory.claims import Finding, Verdict
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.statistics import t_interval
@@ -32,7 +34,8 @@ TREND_RULE = """
 The verdict speaks of the reduced runs that are stored (profile cpu: real images, fewer of them, for Split-CIFAR10 a
 narrow network), not of the paper's size. Each contrast is paired over the seeds; the trend holds if the 95 % interval
 of every contrast lies above zero, is false if that of one lies below (widened for the number of contrasts, after
-Bonferroni), and is left open otherwise. Accuracy and forgetting are in points (per cent). The margin is the end of the
+Bonferroni), and is left open otherwise. With seeds that were added after a first look the level is higher, by the rule
+of cold/studies/sequential.toml. Accuracy and forgetting are in points (per cent). The margin is the end of the
 deciding interval that is nearer to zero.
 """
 _LISTED = 4  # contrasts in a line of evidence
@@ -49,30 +52,37 @@ class Contrast:
         if not np.isfinite(self.values).all():
             raise ColdError(f"{self.words}: {self.values} are not all numbers")
 
-    def interval(self, missed: float = 0.05) -> tuple[float, float]:
+    def interval(self, missed: float) -> tuple[float, float]:
         """Where the mean lies, but for a chance of `missed`."""
         return t_interval(self.values.tolist(), 1 - missed)
 
-    def __str__(self) -> str:
-        mean, low, high = (round(float(x), 9) + 0.0 for x in (self.values.mean(), *self.interval()))  # no -1e-15, no -0
+    def told(self, missed: float) -> str:
+        """The mean and its interval."""
+        found = (self.values.mean(), *self.interval(missed))
+        mean, low, high = (round(float(x), 9) + 0.0 for x in found)  # no -1e-15, no -0
         return f"{self.words} {mean:+.3g} [{low:+.3g}, {high:+.3g}]"
 
 
-def settle(given: Iterable[Contrast]) -> Finding:
+def settle(given: Iterable[Contrast], stored: StoredRuns | None = None) -> Finding:
     """Holds if every contrast is above zero. False if one is below zero by an interval that allows for their number:
-    of many contrasts without any effect, one will look like one."""
+    of many contrasts without any effect, one will look like one. The evidence says if `stored` runs that were looked
+    up for the contrasts were made from a part or a copy of a data set."""
     contrasts = list(given)
-    least = min(contrast.interval()[0] for contrast in contrasts)
-    worst = min(contrast.interval(0.05 / len(contrasts))[1] for contrast in contrasts)
+    missed = sequential_rule().alpha if stored is None else stored.look.missed
+    least = min(contrast.interval(missed)[0] for contrast in contrasts)
+    worst = min(contrast.interval(missed / len(contrasts))[1] for contrast in contrasts)
     verdict: Verdict = "holds" if least > 0 else "false" if worst < 0 else "not settled"
     margin = {"holds": least, "false": worst}.get(verdict)
     listed = contrasts
     if len(contrasts) > _LISTED:
         listed = sorted(contrasts, key=lambda contrast: contrast.values.mean())[:_LISTED]
-    evidence = "; ".join(map(str, listed))
+    evidence = "; ".join(contrast.told(missed) for contrast in listed)
     if len(listed) < len(contrasts):
         evidence += f"; {len(contrasts) - len(listed)} more are larger"
-    evidence += f" ({len(contrasts[0].values)} seeds)"
+    level = "" if missed == sequential_rule().alpha else f", {100 * (1 - missed):g} % intervals"
+    evidence += f" ({len(contrasts[0].values)} seeds{level})"
+    if stored is not None and stored.about_data:
+        evidence += f"; data: {stored.about_data}"
     return Finding(verdict, margin, evidence, {contrast.words: contrast.values.tolist() for contrast in contrasts})
 
 
@@ -114,7 +124,8 @@ def trend(
 def _check(contrasts: Contrasts, dataset: str) -> Callable[[Path], Finding]:
     @functools.wraps(contrasts)  # the claim belongs to the module that states it
     def check(folder: Path) -> Finding:
-        return settle(contrasts(StoredRuns(folder), dataset))
+        stored = StoredRuns(folder)
+        return settle(contrasts(stored, dataset), stored)
 
     return check
 

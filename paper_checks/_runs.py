@@ -14,9 +14,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from cold.runs import Result, evidence, find_runs
-from cold.studies import Planned, find_study, planned
-from coldtheory.claims import NoRuns, RunSource
+from cold.catalogue import IID
+from cold.runs import Result, comparable, evidence, find_runs
+from cold.studies import Look, Planned, find_study, planned, sequential_rule, studies
+from coldtheory.claims import CheckedClaim, Further, NoRuns, RunSource
 from coldtheory.ground.dependencies import ABSENT, note
 from coldtheory.ground.errors import ColdError
 
@@ -41,8 +42,60 @@ def _digest(run: Result) -> str:
     return told.hexdigest()[:16]
 
 
+def further(folder: Path, checked: CheckedClaim) -> Further:
+    """What more seeds of the runs behind a claim would take: of the study that has them, else of the table."""
+    stored = find_runs(folder)
+    ids = (name.removeprefix("run ") for name, digest in checked.notes.items() if name.startswith("run "))
+    used = [stored[name] for name in ids if name in stored and stored[name].config.get("evaluate_on") != "validation"]
+    seconds: dict[str, list[float]] = {}
+    for run in used:
+        seconds.setdefault(_kind(run.config), []).append(math.nan if run.seconds is None else run.seconds)
+    study, dataset, declared = _study_of(set(seconds)), used[0].dataset.removesuffix(IID), _seeds(used)
+    rule, first = sequential_rule(), len(declared)
+    if study is not None:
+        declared = sorted({cell.seed for cell in _cells(study, dataset, {})})
+        first = rule.first(study, dataset, len(declared))
+
+    def command(have: int, want: int) -> str:
+        last = declared[0] + want - 1
+        if study is None:
+            name = (used[0].folder or folder).parent.name
+            return f"cold table {name} --run --seeds {declared[0]}-{last}, and seeds in cold/tables/comparisons.toml"
+        seeds, place = f"{declared[0] + have}-{last}", f"--out runs/study-{study} --reuse runs"
+        return f"cold study run {study} --profile {PROFILE} --dataset {dataset} --seeds {seeds} {place}"
+
+    looks = tuple((look.seeds, look.missed) for look in rule.looks(first))
+    return Further(looks, {kind: sum(found) / len(found) for kind, found in seconds.items()}, command)
+
+
+def _seeds(runs: Sequence[Result]) -> list[int]:
+    return sorted({int(run.config.get("seed", 0)) for run in runs})
+
+
+def _kind(config: Mapping[str, object]) -> str:
+    """Settings without the seed."""
+    return json.dumps({**comparable(config), "seed": 0}, sort_keys=True)
+
+
+@lru_cache(maxsize=1)
+def _kinds_of_studies() -> Mapping[str, set[str]]:
+    known = (study for study in studies() if PROFILE in study.grids)
+    return {study.id: {_kind(one.config.as_dict()) for one in planned(study, PROFILE)} for study in known}
+
+
+def _study_of(kinds: set[str]) -> str | None:
+    """The study that has runs of all these kinds, and the fewest others on the same data."""
+    datasets = {json.loads(kind)["dataset"] for kind in kinds}
+    having = {
+        name: sum(json.loads(kind)["dataset"] in datasets for kind in own)
+        for name, own in _kinds_of_studies().items()
+        if kinds <= own
+    }
+    return min(having, key=having.__getitem__, default=None)
+
+
 #: Claims that read runs say so with `runs=RUNS`.
-RUNS = RunSource(_folder, lambda folder: {name: _digest(run) for name, run in find_runs(folder).items()})
+RUNS = RunSource(_folder, lambda folder: {name: _digest(run) for name, run in find_runs(folder).items()}, further)
 
 
 class StoredRuns:
@@ -50,31 +103,44 @@ class StoredRuns:
 
     def __init__(self, folder: Path) -> None:
         self._runs = find_runs(folder)
+        self._about: dict[str, None] = {}
+        self.look = Look(0, sequential_rule().alpha)  #: the one that was taken at the study that was asked for last
+
+    @property
+    def about_data(self) -> str:
+        """How the data of the runs that were looked up differ from the whole data set in its canonical form."""
+        return "; ".join(self._about)
 
     def get(self, run_id: str) -> Result | None:
         run = self._runs.get(run_id)
         note("run", run_id, ABSENT if run is None else _digest(run))
+        if run is not None and run.about_data:
+            self._about[run.about_data] = None
         return run
 
     def study(self, name: str, dataset: str, **settings: object) -> StudyRuns:
         """All runs of a study on a dataset (with these settings); `NoRuns` says which command makes absent ones.
 
-        More seeds than the study's own count if they follow on those and are complete.
+        More seeds than the study's own count if they follow on those, are complete, and are enough for the next look
+        that cold/studies/sequential.toml allows.
         """
         cells = _cells(name, dataset, settings)
         found = [(cell, self.get(cell.config.run_id)) for cell in cells]
         lacking = sum(run is None for _, run in found)
         if lacking:
-            command = f"cold study run {name} --profile {PROFILE} --out runs/study-{name} --reuse runs"
+            command = f"cold study run {name} --profile {PROFILE} --out runs/study-{name} --runs runs"
             raise NoRuns(f"{lacking} of {len(cells)} runs are not stored", command)
         for seed in count(max(cell.seed for cell in cells) + 1):
             more = [(cell, self.get(cell.config.run_id)) for cell in _cells(name, dataset, settings, seed)]
             if any(run is None for _, run in more):
                 break
             found += more
+        seeds = tuple(dict.fromkeys(cell.seed for cell, _ in found))
+        rule, declared = sequential_rule(), len({cell.seed for cell in cells})
+        self.look = rule.present(len(seeds), rule.first(name, dataset, declared))
         return StudyRuns(
             {(cell.method, cell.value, cell.seed): run for cell, run in found if run is not None},
-            tuple(dict.fromkeys(cell.seed for cell, _ in found)),
+            seeds[: self.look.seeds],
             tuple(dict.fromkeys(cell.value for cell, _ in found)),
         )
 

@@ -40,11 +40,10 @@ _UNTUNED = """They are reduced in data, network and epochs, and nothing is tuned
 alone. MER and GDumb, which run in a cheaper form, are left out."""
 
 
-def lines(folder: Path, name: str, keys: Sequence[str]) -> Mapping[str, ComparedRow]:
+def lines(stored: StoredRuns, folder: Path, name: str, keys: Sequence[str]) -> Mapping[str, ComparedRow]:
     """Rows of a table by key, complete; `NoRuns` says which command makes what is not there."""
     made = make(name, terms_of(name, "equal", rows=keys), [folder])
     (comparison,) = made.comparisons
-    stored = StoredRuns(folder)
     for run_id in (*(run.run_id for run in made.stored.used), *(cell.run_id for cell in comparison.missing)):
         stored.get(run_id)  # notes it
     if not comparison.complete:
@@ -63,9 +62,14 @@ def forgetting(line: ComparedRow) -> np.ndarray:
     return 100.0 * np.array([line.forgetting[seed] for seed in line.row.seeds])
 
 
-def ahead(folder: Path, name: str, left: Sequence[str], right: Sequence[str]) -> Iterator[Contrast]:
+def leads(folder: Path, name: str, left: Sequence[str], right: Sequence[str]) -> Finding:
+    """Whether each of the left rows is more accurate than each of the right ones."""
+    stored = StoredRuns(folder)
+    return settle(ahead(lines(stored, folder, name, [*left, *right]), left, right), stored)
+
+
+def ahead(found: Mapping[str, ComparedRow], left: Sequence[str], right: Sequence[str]) -> Iterator[Contrast]:
     """The accuracy of each of the left rows minus that of each of the right ones."""
-    found = lines(folder, name, [*left, *right])
     for one, other in product(left, right):
         words = f"{found[one].row.label} minus {found[other].row.label}"
         yield Contrast(words, accuracy(found[one]) - accuracy(found[other]))
@@ -81,7 +85,7 @@ def ahead(folder: Path, name: str, left: Sequence[str], right: Sequence[str]) ->
     runs=RUNS,
 )
 def pmnist_lead(folder: Path) -> Finding:
-    return settle(ahead(folder, "pmnist", _OURS, _PMNIST))
+    return leads(folder, "pmnist", _OURS, _PMNIST)
 
 
 @claim(
@@ -94,7 +98,7 @@ def pmnist_lead(folder: Path) -> Finding:
     runs=RUNS,
 )
 def pmnist_forgetting(folder: Path) -> Finding:
-    found = lines(folder, "pmnist", [*_OURS, *_PMNIST])
+    found = lines(StoredRuns(folder), folder, "pmnist", [*_OURS, *_PMNIST])
     return settle(
         Contrast(
             f"F of {found[other].row.label} minus {found[ours].row.label}",
@@ -114,7 +118,7 @@ def pmnist_forgetting(folder: Path) -> Finding:
     runs=RUNS,
 )
 def pmnist_der(folder: Path) -> Finding:
-    return settle(ahead(folder, "pmnist", ("der", "derpp"), ("ewc", "agem")))
+    return leads(folder, "pmnist", ("der", "derpp"), ("ewc", "agem"))
 
 
 @claim(
@@ -127,7 +131,7 @@ def pmnist_der(folder: Path) -> Finding:
     runs=RUNS,
 )
 def cifar10_lead(folder: Path) -> Finding:
-    return settle(ahead(folder, "split-cifar10", _OURS[:1], (*_CIFAR10, "cold")))
+    return leads(folder, "split-cifar10", _OURS[:1], (*_CIFAR10, "cold"))
 
 
 # ------------------------------------------------------------------------------------------- the Permuted-MNIST rows

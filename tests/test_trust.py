@@ -171,7 +171,7 @@ def test_a_study_of_a_folder_of_images_works(tmp_path):
     assert first["failed"] == {}
     again = json.loads(call(*study).stdout)
     assert sorted(again["reused"]) == sorted(first["done"])
-    standing = json.loads(call("study", "status", "mine.toml", "--out", "runs", "--json").stdout)
+    standing = json.loads(call("study", "status", "mine.toml", "--runs", "runs", "--json").stdout)
     assert len(standing[0]["finished"]) == 2
 
 

@@ -6,6 +6,9 @@
     for experience in benchmark.train_stream:
         strategy.train(experience)
 
+`ColdPlugin(constraint="logits", memory=500)` is COLD-distill, and `forget=0.1` requests forgetting: the samples of its
+gauge are taken out of each experience before Avalanche trains on it.
+
 Each experience is a task; how many will come need not be known. Before the forward pass the plug-in puts the memory
 samples of the step behind the batch, each with the task label of its experience, so that a multi-head model answers
 with the right head; before the backward pass it replaces the loss by the drift-plus-penalty objective. Metrics and
@@ -23,6 +26,7 @@ from coldtheory.ground.errors import ColdError
 
 from ..dpp import COLD, Joined
 from ..losses import Runs
+from ..samples import as_samples
 from . import MissingExtra
 
 try:
@@ -61,15 +65,22 @@ class ColdPlugin(SupervisedPlugin):  # type: ignore[misc,unused-ignore]
             raise ColdError("the plug-in has no queues yet; call strategy.train(experience) first")
         return self._dpp
 
-    def before_training_exp(self, strategy: Any, **_: Any) -> None:
+    def after_train_dataset_adaptation(self, strategy: Any, **_: Any) -> None:
+        """Samples of the gauge leave the experience before its loader is made."""
         if self._dpp is None:
             forward = _by_task if is_multi_task_module(strategy.model) else _plain
             common = {"batch_size": strategy.train_mb_size, "forward": forward, "device": strategy.device}
             self._dpp = COLD(**(common | self._settings))
+        if self._dpp.gauge is not None:
+            samples = as_samples(strategy.adapted_dataset)[0]
+            rows = self._dpp.rows_to_train(samples, self._dpp.task)
+            strategy.adapted_dataset = strategy.adapted_dataset.subset(rows.tolist())
+
+    def before_training_exp(self, strategy: Any, **_: Any) -> None:
         labels = set(getattr(strategy.experience, "task_labels", [0]))
         if len(labels) != 1:
             raise ColdError(f"an experience must be of one task, this one is of {len(labels)}; split it by task label")
-        self._dpp.begin_task(strategy.model, strategy.adapted_dataset, head=labels.pop())
+        self.dpp.begin_task(strategy.model, strategy.adapted_dataset, head=labels.pop())
 
     def before_forward(self, strategy: Any, **_: Any) -> None:
         self._batch = list(strategy.mbatch)

@@ -32,9 +32,10 @@ class Cold(ContinualModel):  # type: ignore[misc]
     @staticmethod
     def get_parser(parser: ArgumentParser) -> ArgumentParser:
         add_rehearsal_args(parser)
-        parser.add_argument("--V", type=float, required=True, help="Weight of the present task.")
+        parser.add_argument("--V", type=_number_or_auto, default="auto", help="Weight of the present task, or auto.")
+        parser.add_argument("--constraint", default="loss", help="loss, or logits: that is COLD-distill.")
         parser.add_argument("--delta", type=float, default=0.0, help="Tolerance of the queues.")
-        parser.add_argument("--reference", default="previous", help="previous, best or stored.")
+        parser.add_argument("--reference", default=None, help="previous (the default), best or stored.")
         parser.add_argument("--controller", default="queue", help="queue, leaky, nupi, yu-neely or augmented.")
         parser.add_argument("--replay", default="mixed", help="What --minibatch_size counts: mixed or per-task.")
         return parser
@@ -46,6 +47,7 @@ class Cold(ContinualModel):  # type: ignore[misc]
         self.dpp = dpp.COLD(
             V=args.V,
             delta=args.delta,
+            constraint=args.constraint,
             memory=args.buffer_size,
             memory_batch=args.minibatch_size,
             reference=args.reference,
@@ -79,6 +81,10 @@ class Cold(ContinualModel):  # type: ignore[misc]
         """Mammoth's own transform on the batch and on what is replayed, whenever it is drawn."""
         transformed: torch.Tensor = raw if self.transform is None else apply_transform(raw, self.transform)
         return transformed
+
+
+def _number_or_auto(text: str) -> float | str:
+    return text if text == "auto" else float(text)
 
 
 class _AsStored(Dataset[Any]):

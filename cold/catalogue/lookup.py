@@ -8,7 +8,8 @@ from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.paper import Complexity, paper
 
 from .benchmarks import BENCHMARK_NAMES, BENCHMARKS, BenchmarkEntry
-from .methods import COLD, METHODS, QUEUE_SETTINGS, MethodEntry
+from .constraints import constraint_of
+from .methods import COLD, COLD_DISTILL, METHODS, QUEUE_SETTINGS, MethodEntry
 
 IID = "-iid"  #: ends the name of a benchmark's near-IID counterpart
 
@@ -87,9 +88,26 @@ def named_by_reference(method_name: str, reference: str | None) -> tuple[str, st
             f"--reference {reference}"
         )
     for entry in METHODS.values():
-        if entry.reference == reference:
+        if entry.reference == reference and entry.constraint == found.constraint:
             return entry.name, None
     return method_name, reference
+
+
+def named_by_constraint(method_name: str, constraint: str | None) -> tuple[str, str | None]:
+    """The one name of a method with a constraint, and the constraint where the name does not say it.
+
+    >>> named_by_constraint("cold", "logits"), named_by_constraint("cold", "logits:shift=0")
+    (('cold-distill', None), ('cold-distill', 'logits:shift=0'))
+    """
+    if constraint is None:
+        return method_name, None
+    wanted = constraint_of(constraint)
+    found = METHODS.get(method_name)
+    if found is not None and found.has_queues:
+        if wanted.name != found.constraint and found.name not in (COLD.name, COLD_DISTILL.name):
+            raise ColdError(f"{method_name} is held to its {found.constraint}; for {wanted.name} take --method cold")
+        method_name = next(e.name for e in (COLD, COLD_DISTILL, found) if e.constraint == wanted.name)
+    return method_name, None if wanted.text == wanted.name else wanted.text
 
 
 def printed_costs() -> dict[str, Complexity]:

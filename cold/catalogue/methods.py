@@ -29,6 +29,7 @@ COST_LETTERS = (
 #: Settings of a run that only methods with virtual queues use; the others carry them along.
 QUEUE_SETTINGS = (
     "V", "delta", "weights", "queue_update", "reference", "oracle", "controller", "idle", "reference_passes",
+    "constraint", "queue_start", "gauge", "forget", "forget_acc",
 )  # fmt: skip
 
 
@@ -73,6 +74,7 @@ class MethodEntry:
     passes_per_step: tuple[int, int] = (1, 0)
     has_queues: bool = False
     reference: str | None = None  #: of a method with queues: what `--reference` is unless given
+    constraint: str = "loss"  #: of a method with queues: what `--constraint` is unless given
     forgets: bool = True  #: False: forgetting means nothing for it
     bound: bool = False  #: True: no continual learner but an upper bound, shown and not ranked
 
@@ -466,11 +468,17 @@ COLD_ORACLE = dataclasses.replace(
     reference="best",
 )  # fmt: skip
 
+COLD_DISTILL = dataclasses.replace(
+    COLD, name="cold-distill", title="COLD-distill",
+    paper="beyond the paper: Case 3, a constraint on the network's answers, V from the number of steps",
+    cost="(b + m)*C + m*n_c", storage="M*(p + n_c) + t", reference="stored", constraint="logits",
+)  # fmt: skip
+
 #: By name, in the order in which the paper's tables print them.
 METHODS: Mapping[str, MethodEntry] = {
     entry.name: entry
     for entry in (
         FINETUNE, EWC, ONLINE_EWC, GEM, AGEM, MER, GDUMB, ER, DER, DERPP, ER_ACE, CBA, NCCL, REFRESH, STAR,
-        CLS_ER, COLD, COLD_ORACLE, JOINT,
+        CLS_ER, COLD, COLD_ORACLE, COLD_DISTILL, JOINT,
     )
 }  # fmt: skip

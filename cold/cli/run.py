@@ -1,4 +1,4 @@
-"""`cold run`: one run, with live progress, checkpoints and resume."""
+"""`cold run`: one run, with live progress, checkpoints and resume. Its help needs no torch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -19,17 +19,17 @@ from coldtheory.ground.command_line import named_value
 from coldtheory.ground.errors import ColdError
 
 from ..catalogue import BENCHMARK_NAMES
-from ..checkpoint import checkpoints, remove_checkpoints
-from ..config import RunConfig
-from ..distributed import joined
-from ..loggers import Logger, check_logger, open_logger
-from ..presets import build_config
-from ..record import Progress as Place
+from ..config import AUTO, RunConfig
+from ..presets import build_config, settings_in
 from ..runs import RESULT, Result, check_same_run, find_runs, only_writer
-from ..trainer import Stopped, Trainer
+from .options import OUT, DataRootOption
 from .show import print_result
 
-OUT = Path("results/runs")
+if TYPE_CHECKING:
+    from ..loggers import Logger
+    from ..record import Progress as Place
+    from ..trainer import Trainer
+
 Text = str | None
 Whole = int | None
 Number = float | None
@@ -41,12 +41,19 @@ def add_to(app: typer.Typer) -> None:
 
 
 def run(
-    dataset: Annotated[Text, typer.Option(help=f"Benchmark: {', '.join(BENCHMARK_NAMES)}.")] = None,
+    dataset: Annotated[Text, typer.Option(help=f"Name of the benchmark. {', '.join(BENCHMARK_NAMES)}.")] = None,
     method: Annotated[
-        Text, typer.Option(help="Method: cold, cold-oracle, finetune, er, ...; cold methods lists all.")
+        Text, typer.Option(help="Method: a name, or FILE.py of your own. 'cold methods' lists the names.")
     ] = None,
     preset: Annotated[
         Text, typer.Option(help="Named settings; paper: those of the paper's tables for dataset, method and memory.")
+    ] = None,
+    settings: Annotated[
+        Text,
+        typer.Option(
+            help="best: what stored tuning runs chose for dataset, method and size (cold settings lists them); or a "
+            "file that cold tune wrote."
+        ),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="Settings from a TOML file; flags override it.")] = None,
     scenario: Annotated[
@@ -56,7 +63,7 @@ def run(
             "or domain (one head, the same labels in every task)."
         ),
     ] = None,
-    tasks: Annotated[Whole, typer.Option(help="Number of tasks.")] = None,
+    tasks: Annotated[Whole, typer.Option("--tasks", "--T", help="Number of tasks.")] = None,
     epochs: Annotated[Whole, typer.Option(help="Epochs per task.")] = None,
     online: Annotated[bool, typer.Option("--online", help="One epoch per task.")] = False,
     memory: Annotated[Whole, typer.Option(help="M: samples in the memory, of all tasks together.")] = None,
@@ -79,21 +86,49 @@ def run(
             "(separate)."
         ),
     ] = None,
-    V: Annotated[Number, typer.Option("--V", help="Weight of the present task.")] = None,
+    V: Annotated[
+        Text, typer.Option("--V", help="Weight of the present task; auto: it follows from the number of steps.")
+    ] = None,
     delta: Annotated[Number, typer.Option(help="Tolerance of the queues.")] = None,
-    queue_update: Annotated[Text, typer.Option(help="When queues move: step, epoch or task.")] = None,
-    weights: Annotated[Text, typer.Option(help="Queue weights: sum (main text) or mean (appendix).")] = None,
+    constraint: Annotated[
+        Text,
+        typer.Option(
+            help="What cold holds past tasks to: their label loss, or the logits that the network gave when they ended "
+            "(that is cold-distill; logits:shift=0 does not move these towards the labels)."
+        ),
+    ] = None,
+    gauge: Annotated[
+        Number, typer.Option(help="Share of the memory that is never trained on and measures forgetting.")
+    ] = None,
+    forget: Annotated[
+        Number,
+        typer.Option(
+            help="Forget so much and no more: nats of loss, mean over past tasks, on a gauge (by default a fifth of "
+            "the memory). Below what can be reached the run says so."
+        ),
+    ] = None,
+    forget_acc: Annotated[Text, typer.Option(help="The same in accuracy on the gauge, as in 2% or 0.02.")] = None,
+    queue_start: Annotated[
+        Text,
+        typer.Option(
+            help="Where the queue of a task that has just ended starts: zero, a number, or mean of the others."
+        ),
+    ] = None,
+    queue_update: Annotated[Text, typer.Option(help="When queues move: step, epoch, task or never.")] = None,
+    weights: Annotated[Text, typer.Option(help="Weights of the queues: mean (appendix) or sum (main text).")] = None,
     reference: Annotated[
         Text,
         typer.Option(
-            help="What cold compares past tasks with: the previous model, the best one (that is cold-oracle), or the "
-            "stored one at the end of the past task."
+            help="Model that past tasks are compared with: previous (Case 1, COLD), best (Case 2, COLD-ORACLE) or "
+            "stored (Case 3, the model at the end of each past task)."
         ),
     ] = None,
     oracle: Annotated[Text, typer.Option(help="How the best model is found: exact, window:N or streaming.")] = None,
     controller: Annotated[
         Text,
-        typer.Option(help="Weights of past tasks: queue, leaky, nupi, yu-neely or augmented, as in leaky:a=0.1."),
+        typer.Option(
+            help="Rule for the weights of past tasks: queue, leaky, nupi, yu-neely or augmented, as in leaky:a=0.1."
+        ),
     ] = None,
     idle: Annotated[
         Text, typer.Option(help="Memory samples of tasks with an empty queue: auto, skip (no backward pass) or joint.")
@@ -110,8 +145,8 @@ def run(
     model: Annotated[
         Text,
         typer.Option(
-            help="Network: mlp-256, mlp-256-256, resnet18 or conv, by default the paper's; or your own: "
-            "package.module:factory, timm:NAME, timm:NAME@FILE.safetensors."
+            help="Network: a name, or package.module:factory of your own. mlp-256, mlp-256-256, resnet18, conv, "
+            "timm:NAME or timm:NAME@FILE.safetensors; by default the paper's."
         ),
     ] = None,
     init: Annotated[
@@ -148,10 +183,17 @@ def run(
             "--diagnostics", help="Also measure gradients, Delta, D_Phi, rho, alpha and bounds along the run."
         ),
     ] = None,
-    profile: Annotated[Text, typer.Option(help="A name for a reduced setting, kept with the result.")] = None,
-    seed: Annotated[Whole, typer.Option(help="Seed of tasks, weights, order, memory and draws.")] = None,
+    profile: Annotated[
+        Text,
+        typer.Option(
+            help="Profile of the runs, which is a name for their size: paper, cpu or smoke. Kept with the result."
+        ),
+    ] = None,
+    seed: Annotated[
+        Whole, typer.Option(help="Seed of the random numbers. Of tasks, first weights, order, memory and draws.")
+    ] = None,
     device: Annotated[Text, typer.Option(help="Device: auto, cpu, cuda, cuda:1, ...")] = None,
-    threads: Annotated[Whole, typer.Option(help="CPU threads of torch.")] = None,
+    threads: Annotated[Whole, typer.Option(help="CPU threads per run.")] = None,
     amp: Annotated[Text, typer.Option(help="Mixed precision: off, bf16 or fp16.")] = None,
     channels_last: Annotated[Switch, typer.Option("--channels-last", help="Memory format for convolutions.")] = None,
     compile: Annotated[Switch, typer.Option("--compile", help="torch.compile the backbone.")] = None,
@@ -159,8 +201,8 @@ def run(
         Switch,
         typer.Option("--deterministic", help="On a GPU: only kernels that repeat bit by bit, and no TF32."),
     ] = None,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the data; by default COLD_DATA.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of runs.")] = OUT,
+    data_root: DataRootOption = None,
+    out: Annotated[Path, typer.Option(help="Where to write. A folder of runs, which gets a folder per run.")] = OUT,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the last checkpoint of the same settings and data.")
     ] = False,
@@ -191,9 +233,17 @@ def run(
     for name, words in (("options", option), ("data_options", data_option)):
         if words:
             flags[name] = dict(named_value(word) for word in words)
+    if V is not None:
+        flags["V"] = _V(V)
+    if forget_acc is not None:
+        flags["forget_acc"] = _share(forget_acc)
     if online:
         flags["epochs"] = 1
-    chosen = build_config(config, flags)
+    chosen = build_config(config, flags, None if settings is None else _tuned(settings, config, flags))
+    from ..distributed import joined  # noqa: PLC0415  (these load torch)
+    from ..loggers import check_logger, open_logger  # noqa: PLC0415
+    from ..trainer import Stopped, Trainer  # noqa: PLC0415
+
     checkpoint_every = number("--checkpoint-every", checkpoint_every, least=0)
     wanted = [*(log or []), *([f"tensorboard:{tensorboard}"] if tensorboard is not None else [])]
     for text in wanted:
@@ -224,9 +274,9 @@ def run(
         assert trainer.folder is not None
         with only_writer(trainer.folder) if group.leads else nullcontext():
             if group.leads:
-                place, settings = trainer.folder, trainer.config.as_dict()
+                place, told = trainer.folder, trainer.config.as_dict()
                 loggers += [
-                    opened.enter_context(open_logger(text, folder=place, name=place.name, settings=settings))
+                    opened.enter_context(open_logger(text, folder=place, name=place.name, settings=told))
                     for text in wanted
                 ]
             try:
@@ -242,7 +292,42 @@ def run(
         print_result(result)
 
 
+def _V(text: str) -> float | str:
+    return AUTO if text == AUTO else _number("--V", text, "a number or auto")
+
+
+def _share(text: str) -> float:
+    """A share, or per cent.
+
+    >>> _share("2%"), _share("0.02")
+    (0.02, 0.02)
+    """
+    percent = text.endswith("%")
+    found = _number("--forget-acc", text.removesuffix("%"), "a share as 0.02, or 2%")
+    return found / 100 if percent else found
+
+
+def _number(name: str, text: str, wanted: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ColdError(f"cannot read {name} {text!r}; give {wanted}") from None
+
+
+def _tuned(name: str, config: Path | None, flags: dict[str, Any]) -> dict[str, Any]:
+    """The settings that --settings names; says on stderr where they come from."""
+    from ..tuning.stored import named_settings, origin_lines  # noqa: PLC0415  (tables and runs, where asked for)
+
+    wanted = {**({} if config is None else settings_in(config)), **flags}
+    found = named_settings(name, wanted)
+    for line in origin_lines(found, wanted):
+        print(line, file=sys.stderr)
+    return found.settings
+
+
 def _run(trainer: Trainer, folder: Path, *, resume: bool, fresh: bool) -> Result:
+    from ..checkpoint import checkpoints, remove_checkpoints  # noqa: PLC0415  (loads torch)
+
     begun, found = bool(checkpoints(folder)), find_runs(folder)
     finished = found.get(folder.name)
     if fresh:

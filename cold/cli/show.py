@@ -12,13 +12,14 @@ from rich.table import Table
 
 from coldtheory.ground.command_line import JsonOption
 
-from ..runs import UNRECORDED, Result, find_run
+from ..runs import UNRECORDED, Result, delivered, find_run
 
 RunArgument = Annotated[str, typer.Argument(help="Folder of a run, or its id.", metavar="RUN")]
 _MEANINGS = {
     "acc": "average accuracy after the last task, %",
     "forgetting": "F as printed, maximum over all l < T",
     "forgetting_after": "F with l >= j only",
+    "forgetting_loss": "loss gained since each task was learnt, nats",
     "bwt": "backward transfer",
     "fwt": "forward transfer",
     "learning_acc": "accuracy on each task right after it, %",
@@ -54,12 +55,15 @@ def print_result(result: Result, *, matrix: bool = False) -> None:
         table.add_column(escape(title))
     for name, meaning in _MEANINGS.items():
         values = [numbers.get(name) for numbers in measured.values()]
+        if name == "forgetting_loss" and values[0] is None:
+            continue
         table.add_row(name, *("–" if value is None else f"{value:.4g}" for value in values), f"[dim]{meaning}[/]")
     console.print(table)
     if result.views:
         console.print(
             "[dim]answers among all classes (Class-IL), those seen until then, and those of the task (Task-IL)[/]"
         )
+    _print_request(console, result)
     if matrix:
         _print_matrix(console, result)
     numbers = {name: value for name, value in result.timing.items() if isinstance(value, int | float)}
@@ -79,7 +83,33 @@ def print_result(result: Result, *, matrix: bool = False) -> None:
     origin = result.provenance
     commit = str(origin.get("commit") or "no checkout")[:12] + (" + changes" if origin.get("changed") else "")
     place = "" if result.folder is None else f", in {result.folder}"
+    kernels = origin.get("kernels")
+    if isinstance(kernels, dict):
+        used = ", ".join(str(kernels[name]) for name in ("aten", "processor", "gpu") if kernels.get(name))
+        console.print(f"[dim]{escape(f'kernels {used}')}[/]", soft_wrap=True)
+    if result.about_data:
+        console.print(f"data: {escape(result.about_data)}", soft_wrap=True)
     console.print(f"[dim]{escape(f'data {result.data or UNRECORDED}; commit {commit}, {result.time}{place}')}[/]")
+
+
+def _print_request(console: Console, result: Result) -> None:
+    """What was requested and what came, in two lines."""
+    found = delivered(result)
+    if found is None:
+        return
+
+    def amount(value: float) -> str:
+        return f"{value:.3f} nats" if found.kind == "loss" else f"{100 * value:.1f} %"
+
+    console.print(
+        f"forgetting requested {amount(found.requested)}; at the end, mean over past tasks: {amount(found.gauge[-1])} "
+        f"on the gauge, {amount(found.test[-1])} on the test data (worst task {amount(found.worst)})"
+    )
+    if found.smallest is not None:
+        console.print(
+            f"[bold]The request is below what can be reached here:[/] the smallest forgetting is about "
+            f"{amount(found.smallest)}. The run went on with the weight of the past that serves accuracy best."
+        )
 
 
 def _print_matrix(console: Console, result: Result) -> None:

@@ -11,27 +11,22 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from coldtheory.ground.command_line import JsonOption, named_value, seeds_of
+from coldtheory.ground.command_line import JsonOption, named_value, seeds_of, with_old_names
 from coldtheory.ground.errors import ColdError, unknown_name
 
 from ..grid import ENGINES, Engine, Event, fill
 from ..runs import merge, pack, unpack
-from ..studies import PROFILES, Study, find_study, planned, studies
+from ..studies import PROFILES, Study, all_studies, find_study, planned
 from ..studies.plan import THROUGHPUT, estimates, standings
-from .study_print import about, print_lines, print_plan, print_report, print_standings, table
+from ..studies.price import prices
+from .options import OUT, DataRootOption, JobsOption, ProfileOption, RetryOption, RunsOption, SeedsOption
+from .study_print import about, print_lines, print_plan, print_prices, print_report, print_standings, table
 
-OUT = Path("results/runs")
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="The paper's ablations.")
 
 Name = Annotated[str, typer.Argument(metavar="ID|FILE.toml|all", help="A study, one of your own, or all.")]
-Profile = Annotated[str, typer.Option("--profile", help="paper: the printed settings; cpu: reduced; smoke: seconds.")]
-Out = Annotated[Path, typer.Option("--out", help="Folder of the runs.")]
-Reuse = Annotated[
-    list[Path] | None, typer.Option("--reuse", help="Finished runs below this folder count, too (repeatable).")
-]
-
-
-Seeds = Annotated[str | None, typer.Option("--seeds", help="Other seeds than the study's: 6,7,8 or 6-8.")]
+Out = Annotated[Path, typer.Option("--out", help="Where to write. A folder of runs; those that it holds count.")]
+Dataset = Annotated[str | None, typer.Option("--dataset", help="Only the runs on this one of the study's datasets.")]
 
 
 @app.command("list")
@@ -41,10 +36,10 @@ def list_studies(as_json: JsonOption = False) -> None:
     Example: [bold]cold study list[/]
     """
     if as_json:
-        typer.echo(json.dumps([about(study, OUT) for study in studies()]))
+        typer.echo(json.dumps([about(study, OUT) for study in all_studies()]))
         return
     shown = table("study", "what it asks", *PROFILES, "figures", numbers=PROFILES)
-    for study in studies():
+    for study in all_studies():
         runs = (str(len(planned(study, profile))) if profile in study.grids else "–" for profile in PROFILES)
         shown.add_row(study.id, study.title, *runs, ", ".join(study.figures))
     console = Console(highlight=False)
@@ -79,40 +74,46 @@ def show_study(name: Name, as_json: JsonOption = False) -> None:
                 console.print(f"  [dim]{escape(picture.command(profile, OUT))}[/]", soft_wrap=True)
 
 
-@app.command("run")
+@app.command("run", cls=with_old_names({"--reuse": "--runs", "--weights": "--keep-networks"}))
 def run_study(
     name: Name,
-    profile: Profile = "cpu",
+    profile: ProfileOption = "cpu",
     out: Out = OUT,
-    reuse: Reuse = None,
-    seeds: Seeds = None,
-    engine: Annotated[str, typer.Option(help=f"{', '.join(ENGINES)}.")] = "loky",
-    jobs: Annotated[int, typer.Option(help="Runs at a time; -1: as many as cores, or as GPUs take.")] = -1,
-    scheduler: Annotated[str | None, typer.Option(help="Address of a dask scheduler.")] = None,
-    gpu: Annotated[float | None, typer.Option(help="Share of a GPU a run: 1, or 0.5 for two on each.")] = None,
-    threads: Annotated[int | None, typer.Option(help="CPU threads a run; default: cores / jobs.")] = None,
-    slurm: Annotated[list[str] | None, typer.Option("--slurm", help="NAME=VALUE of submitit's executor.")] = None,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the data; default: COLD_DATA.")] = None,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Also runs that failed before.")] = False,
-    weights: Annotated[bool, typer.Option("--weights", help="Keep the trained networks.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many runs there are, and how long.")] = False,
+    runs: RunsOption = None,
+    seeds: SeedsOption = None,
+    dataset: Dataset = None,
+    engine: Annotated[str, typer.Option(help=f"How jobs are computed. {', '.join(ENGINES)}.")] = "loky",
+    jobs: JobsOption = -1,
+    scheduler: Annotated[str | None, typer.Option(help="Address of a running dask scheduler.")] = None,
+    gpu: Annotated[float | None, typer.Option(help="Share of a GPU per run: 1, or 0.5 for two runs on each.")] = None,
+    threads: Annotated[int | None, typer.Option(help="CPU threads per run. By default: cores / jobs.")] = None,
+    slurm: Annotated[
+        list[str] | None, typer.Option("--slurm", help="NAME=VALUE for the executor of submitit; may be repeated.")
+    ] = None,
+    data_root: DataRootOption = None,
+    retry_failed: RetryOption = False,
+    keep_networks: Annotated[bool, typer.Option("--keep-networks", help="Keep the trained networks.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say how many runs there are, and how long they would take.")
+    ] = False,
     throughput: Annotated[
-        float | None, typer.Option(help="With --dry-run: GPU hours from this many 32 x 32 images a second.")
+        float | None,
+        typer.Option(help="With --dry-run: compute GPU hours from this many images of 32 x 32 per second."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make the runs of a study that are not there yet.
 
     Examples: [bold]cold study run V --profile cpu --jobs 2[/]
-    [bold]cold study run V --profile cpu --seeds 6,7,8[/]  (more seeds for the same figures)
+    [bold]cold study run V --profile cpu --dataset pmnist --seeds 6,7,8[/]  (more seeds for the same figures)
     [bold]cold study run all --profile paper --dry-run[/]
     [bold]cold study run V --profile paper --engine dask --scheduler tcp://host:8786 --gpu 1[/]
     [bold]cold study run V --profile paper --engine slurm --slurm slurm_partition=gpu --gpu 1[/]
 
     A stopped study goes on when the same command is given again. Exit code 1: some runs failed.
     """
-    chosen = _with_profile(_chosen(name, seeds), profile, several=name == "all")
-    roots = [out, *(reuse or [])]
+    chosen = _with_profile(_chosen(name, seeds, dataset), profile, several=name == "all")
+    roots = [out, *(runs or [])]
     if dry_run:
         assumed = THROUGHPUT if throughput is None and profile == "paper" else throughput
         done = {run_id for one in standings(chosen, profile, roots) for run_id in one.finished}
@@ -130,8 +131,8 @@ def run_study(
     configs = [run.config for study in chosen for run in planned(study, profile)]
     try:
         report = fill(
-            configs, out, engine=where, data_root=data_root, retry_failed=retry_failed, roots=roots, weights=weights,
-            on_event=_tell,
+            configs, out, engine=where, data_root=data_root, retry_failed=retry_failed, roots=roots,
+            weights=keep_networks, on_event=_tell,
         )  # fmt: skip
     except KeyboardInterrupt:
         print("stopped; finished runs stay, the same command goes on with the rest", file=sys.stderr)
@@ -146,25 +147,50 @@ def run_study(
         raise typer.Exit(1)
 
 
-@app.command("status")
+@app.command("status", cls=with_old_names({"--out": "--runs", "--reuse": "--runs"}))
 def status(
     name: Name = "all",
-    profile: Profile = "cpu",
-    out: Out = OUT,
-    reuse: Reuse = None,
-    seeds: Seeds = None,
+    profile: ProfileOption = "cpu",
+    runs: RunsOption = None,
+    seeds: SeedsOption = None,
+    dataset: Dataset = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say which runs of a study are finished, failed (and why) or missing.
 
-    Example: [bold]cold study status all --profile cpu --out runs[/]
+    Example: [bold]cold study status all --profile cpu --runs runs[/]
     """
-    chosen = _with_profile(_chosen(name, seeds), profile, several=name == "all")
-    found = standings(chosen, profile, [out, *(reuse or [])])
+    chosen = _with_profile(_chosen(name, seeds, dataset), profile, several=name == "all")
+    found = standings(chosen, profile, runs or [OUT])
     if as_json:
         typer.echo(json.dumps([one.as_dict() for one in found]))
         return
     print_standings(found)
+
+
+@app.command("plan")
+def plan_study(
+    name: Name = "all",
+    profile: ProfileOption = "cpu",
+    runs: RunsOption = None,
+    seeds: SeedsOption = None,
+    dataset: Dataset = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what the runs of a study cost in core-minutes: spent on those that are finished, and still to come.
+
+    An estimate from what finished runs on the same dataset took; [bold]cold study run --dry-run[/] measures steps on
+    this machine instead. What would settle open claims, and its price: [bold]coldtheory check --power[/].
+
+    Examples: [bold]cold study plan all --runs runs[/]
+    [bold]cold study plan V --dataset split-cifar100[/]
+    """
+    chosen = _with_profile(_chosen(name, seeds, dataset), profile, several=name == "all")
+    found = prices(chosen, profile, runs or [OUT])
+    if as_json:
+        typer.echo(json.dumps([one.as_dict() for one in found]))
+        return
+    print_prices(found)
 
 
 @app.command("merge")
@@ -220,8 +246,11 @@ def pack_runs(
     typer.echo(f"{len(done.packed)} runs packed in {len(done.folders)} folders{there}{left}")
 
 
-def _chosen(name: str, seeds: str | None = None) -> list[Study]:
-    found = list(studies()) if name == "all" else [find_study(name)]
+def _chosen(name: str, seeds: str | None = None, dataset: str | None = None) -> list[Study]:
+    found = list(all_studies()) if name == "all" else [find_study(name)]
+    if dataset is not None:
+        having = [one for one in found if any(g.dataset == dataset for grids in one.grids.values() for g in grids)]
+        found = [study.on(dataset) for study in having or found]
     return found if seeds is None else [study.with_seeds(seeds_of(seeds)) for study in found]
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from ..grid import Report
 from ..studies import Study, planned
 from ..studies.plan import Estimate, Standing
+from ..studies.price import Price
 
 
 def about(study: Study, out: Path) -> dict[str, Any]:
@@ -50,6 +51,28 @@ def print_standings(found: Sequence[Standing]) -> None:
     console = Console(highlight=False)
     console.print(shown)
     print_lines(console, {run_id: line for one in found for run_id, line in one.failed.items()})
+
+
+def print_prices(found: Sequence[Price]) -> None:
+    numbers = ("runs", "finished", "spent", "to come", "a run")
+    shown = table("study", "dataset", *numbers, numbers=numbers)
+    for one in found:
+        words = [one.study, one.dataset, str(one.runs), str(one.finished), f"{one.spent:,.1f}"]
+        shown.add_row(*words, _minutes(one.to_come), _minutes(one.each))
+    known = [one.to_come for one in found if one.to_come is not None]
+    sums = (sum(one.runs for one in found), sum(one.finished for one in found))
+    spent = f"{sum(one.spent for one in found):,.1f}"
+    shown.add_row("all", "", *map(str, sums), spent, f"{sum(known):,.1f}", "")
+    console = Console(highlight=False)
+    console.print(shown)
+    console.print(
+        "[dim]core-minutes; what is to come is an estimate from what finished runs on the same dataset took per pass, "
+        "or from the trials in profiles.toml; runs that an earlier line has are not counted again[/]"
+    )
+
+
+def _minutes(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.1f}"
 
 
 def print_lines(console: Console, lines: Mapping[str, str]) -> None:

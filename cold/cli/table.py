@@ -11,16 +11,17 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from coldtheory.ground.command_line import seeds_of, words_of
+from coldtheory.ground.command_line import JsonOption, seeds_of, words_of
 from coldtheory.ground.errors import ColdError, unknown_name
 
 from ..runs import default_roots
 from ..tables import footnotes
 from ..tables.formats import FORMATS, data_of_runs, data_of_sheets, show
-from ..tables.make import PRINTED, FilledTable, fill_table, make, names, sheets, terms_of
+from ..tables.make import PRINTED, REPRODUCIBILITY, FilledTable, fill_table, make, names, sheets, terms_of
 from ..tables.printed import complexity, hyperparameters
 from ..tables.sheet import Sheet
 from ..tables.terms import KINDS, Terms, using
+from .options import DataRootOption, JobsOption, RetryOption, SeedsOption
 
 _SHOWN = ("terminal", *FORMATS, "json")
 
@@ -38,32 +39,42 @@ def table(
         ),
     ] = "equal",
     rows: Annotated[str | None, typer.Option(help="Only these rows, by commas: er,cold; default: all.")] = None,
-    seeds: Annotated[str | None, typer.Option(help="Other seeds than the table's: 0,1,2 or 0-8.")] = None,
+    seeds: SeedsOption = None,
     runs: Annotated[
         list[Path] | None,
-        typer.Option(help="Folders with runs, at any depth; default: runs, results/runs and those of the package."),
+        typer.Option(
+            help="Folder of finished training runs. At any depth; may be repeated. Default: runs, results/runs and "
+            "those of the package."
+        ),
     ] = None,
-    form: Annotated[str, typer.Option("--format", help=f"{', '.join(_SHOWN)}.")] = "terminal",
+    form: Annotated[str, typer.Option("--format", help=f"Format of the output. {', '.join(_SHOWN)}.")] = "terminal",
     missing: Annotated[
         bool, typer.Option("--missing", help="Print only the commands of missing runs, one per line.")
     ] = False,
     run: Annotated[
         bool, typer.Option("--run", help="Make the missing runs first; the same call again goes on.")
     ] = False,
-    jobs: Annotated[int, typer.Option(help="With --run: runs at a time; -1: one per core.")] = 1,
+    jobs: JobsOption = 1,
     engine: Annotated[
-        str, typer.Option(help="With --run: serial, loky, dask or slurm; default: loky from two jobs on.")
+        str,
+        typer.Option(help="How jobs are computed. serial, loky, dask or slurm; by default loky from two jobs on."),
     ] = "",
-    out: Annotated[Path | None, typer.Option(help="Folder for new runs; default: as comparisons.toml says.")] = None,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the data; default: COLD_DATA.")] = None,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="With --run: also what failed before.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write. A folder for new runs; by default as comparisons.toml says.")
+    ] = None,
+    data_root: DataRootOption = None,
+    retry_failed: RetryOption = False,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="With --run: first make runs anew that followed an earlier rule; see the notes."),
+    ] = False,
     measured: Annotated[
         Path | None, typer.Option(help="complexity: what `cold methods --measure --json` printed.")
     ] = None,
     terms: Annotated[
         Path | None, typer.Option(help="Comparisons of your own, a TOML file like cold/tables/comparisons.toml.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Print one of the paper's tables from stored runs: mean ± s.d. over seeds, the paper's value beside ours.
 
@@ -71,6 +82,7 @@ def table(
     [bold]cold table pmnist-10k --kind published --format markdown[/]
     [bold]cold table split-cifar10 --run --jobs 2[/]
     [bold]cold table pmnist-10k --rows er,cold --seeds 0-8[/]  (a difference on more seeds)
+    [bold]cold table pmnist-10k --rows cba --run --again[/]  (replace runs of an earlier rule)
     """
     form = "json" if as_json else form
     with using(terms):
@@ -85,13 +97,18 @@ def table(
             found = [complexity(call, measured)] if name == "complexity" else hyperparameters(call)
             _print(form, found, data_of_sheets(name, found))
             return
+        if name == REPRODUCIBILITY:
+            _reproducibility(form, call, runs, of_rows=bool(run or missing or rows or seeds or kind != "equal"))
+            return
         keys = None if rows is None else words_of(rows)
         numbers = None if seeds is None else seeds_of(seeds)
         wanted = terms_of(name, kind, out, rows=keys, seeds=numbers)
         roots = [*(runs or default_roots()), *([out] if out is not None else [])]
         failed: dict[str, str] = {}
+        if again and not run:
+            raise ColdError("--again goes with --run")
         if run:
-            made, failed = _fill(name, wanted, roots, Place(jobs, engine, data_root, retry_failed))
+            made, failed = _fill(name, wanted, roots, Place(jobs, engine, data_root, retry_failed, again))
         else:
             made = make(name, wanted, roots)
         if missing:
@@ -102,6 +119,18 @@ def table(
         raise typer.Exit(1)
 
 
+def _reproducibility(form: str, call: str, runs: list[Path] | None, *, of_rows: bool) -> None:
+    from ..tables.reproducibility import page, reproducibility  # noqa: PLC0415  (all tables at once)
+
+    if of_rows:
+        raise ColdError(f"{REPRODUCIBILITY} shows all rows of all tables; leave out --kind, --rows, --seeds and --run")
+    found, data = reproducibility(call, runs)
+    if form == "markdown":
+        typer.echo(page(found), nl=False)
+    else:
+        _print(form, found, data)
+
+
 @dataclass(frozen=True)
 class Place:
     """Where and how new runs are made."""
@@ -110,6 +139,7 @@ class Place:
     engine: str
     data_root: Path | None
     retry_failed: bool
+    again: bool
 
 
 def _fill(name: str, terms: tuple[Terms, ...], roots: list[Path], place: Place) -> tuple[FilledTable, dict[str, str]]:
@@ -124,7 +154,7 @@ def _fill(name: str, terms: tuple[Terms, ...], roots: list[Path], place: Place) 
     try:
         return fill_table(
             name, terms, folders, engine=engine, data_root=place.data_root, retry_failed=place.retry_failed,
-            on_event=tell,
+            again=place.again, on_event=tell,
         )  # fmt: skip
     except KeyboardInterrupt:
         print("stopped; finished runs stay, the same command goes on with the rest", file=sys.stderr)

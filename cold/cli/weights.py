@@ -1,18 +1,14 @@
-"""`cold eval` and `cold export`: what to do with the weights of a finished run."""
+"""`cold eval` and `cold export`: what to do with the weights of a finished run. Their help needs no torch."""
 
 from __future__ import annotations
 
 import json
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
-from safetensors.torch import load as load_safetensors
-from safetensors.torch import save as save_safetensors
-from torch import Tensor
 
 from coldtheory.ground.command_line import JsonOption
 from coldtheory.ground.errors import ColdError
@@ -22,8 +18,11 @@ from coldtheory.ground.reading import read_bytes
 from ..catalogue import METHODS
 from ..config import make_config
 from ..runs import MODEL, OtherData, Result, find_run, same_data
-from ..trainer import Trainer
+from .options import DataRootOption
 from .show import RunArgument
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def add_to(app: typer.Typer) -> None:
@@ -34,17 +33,24 @@ def add_to(app: typer.Typer) -> None:
 def evaluate(
     run: RunArgument,
     method: Annotated[
-        str | None, typer.Option(help="The Python file of the run's method, if it is your own.", metavar="FILE.py")
+        str | None,
+        typer.Option(
+            help="Method: a name, or FILE.py of your own. Needed if the run's method is your own.", metavar="FILE.py"
+        ),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="The network of the run, if it is your own.", metavar="package.module:factory"),
+        typer.Option(
+            help="Network: a name, or package.module:factory of your own. Needed if the run's network is your own.",
+            metavar="package.module:factory",
+        ),
     ] = None,
     dataset: Annotated[
-        str | None, typer.Option(help="Where the images of a run on a folder are.", metavar="folder:PATH")
+        str | None,
+        typer.Option(help="Name of the benchmark. Needed if the run was on a folder of images.", metavar="folder:PATH"),
     ] = None,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the data; default: COLD_DATA.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
+    data_root: DataRootOption = None,
+    device: Annotated[str, typer.Option(help="Device: auto, cpu, cuda, cuda:1, ...")] = "auto",
     as_json: JsonOption = False,
 ) -> None:
     """Test the stored weights of a finished run again, and compare with what the run wrote.
@@ -56,6 +62,10 @@ def evaluate(
     A run names its method and network, but nothing that a result names is ever imported or executed: a method of your
     own is loaded only from the file that --method gives, a network only from what --model names.
     """
+    import numpy as np  # noqa: PLC0415
+
+    from ..trainer import Trainer  # noqa: PLC0415  (loads torch)
+
     result = find_run(run)
     weights = stored_weights(result)
     then = result.array("accuracy")
@@ -129,9 +139,11 @@ def export(
     """
     if file.suffix != ".safetensors":
         raise ColdError(f"{file} must end in .safetensors")
+    from safetensors.torch import save  # noqa: PLC0415  (loads torch)
+
     result = find_run(run)
     weights = stored_weights(result)
-    write_atomically(file, save_safetensors(weights, metadata=_header(result)))
+    write_atomically(file, save(weights, metadata=_header(result)))
     numbers = sum(value.numel() for value in weights.values())
     if as_json:
         typer.echo(json.dumps({"file": str(file), "tensors": len(weights), "numbers": numbers}))
@@ -141,15 +153,17 @@ def export(
 
 def stored_weights(result: Result) -> dict[str, Tensor]:
     """The trained weights that lie beside a result; most committed runs have none, to stay small."""
+    from safetensors.torch import load  # noqa: PLC0415  (loads torch)
+
     path = (result.folder or Path(result.run_id)) / MODEL
     if not path.is_file():
         raise ColdError(
             f"{result.run_id} was kept without its weights ({path} is not there); make the run again with 'cold run', "
-            "or with 'cold study run --weights'"
+            "or with 'cold study run --keep-networks'"
         )
     content = read_bytes(path)
     try:
-        weights: dict[str, Tensor] = load_safetensors(content)
+        weights: dict[str, Tensor] = load(content)
     except Exception as error:  # of safetensors or torch, for a damaged file
         raise ColdError(f"cannot read the weights {path}: {' '.join(str(error).split())[:200]}") from None
     return weights

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from coldtheory.ground.lazy import load_when_asked
 
 if TYPE_CHECKING:
     from .augment import Transform
     from .benchmark import Benchmark, Part, Task
     from .load import load_benchmark
     from .own import from_tensors
+else:  # what is in the data folder is listed without torch
+    __getattr__ = load_when_asked(
+        __name__,
+        {
+            "augment": ("Transform",),
+            "benchmark": ("Benchmark", "Part", "Task"),
+            "load": ("load_benchmark",),
+            "own": ("from_tensors",),
+        },
+    )
 
 __all__ = ["Benchmark", "Part", "Task", "Transform", "from_tensors", "load_benchmark"]
-
-_HOME = {
-    "Benchmark": "benchmark", "Part": "benchmark", "Task": "benchmark", "Transform": "augment", "from_tensors": "own",
-    "load_benchmark": "load",
-}  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    """Loaded when asked for: what is in the data folder is listed without torch."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_HOME[name]}", __name__), name)

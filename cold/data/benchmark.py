@@ -84,7 +84,8 @@ class Benchmark:
     """A sequence of tasks. `scenario`: "task" = one head per task; "domain" = one head for all tasks, which have the
     same classes; "class" = one head for the classes of all tasks, of which each task has its own.
 
-    `source` says which stored data it was made from (a file name), for the provenance of a run.
+    `source` says which stored data it was made from (a file name), for the provenance of a run; `about` how these
+    differ from the whole data set in its canonical form, and is empty if they do not.
     `fingerprint` stands for the content of that data, before seed, limits and split options choose from it (see
     `cold.data.images.fingerprint`); empty where a benchmark was put together by hand.
     """
@@ -97,6 +98,7 @@ class Benchmark:
     transform: Transform
     source: str = ""
     fingerprint: str = ""
+    about: str = ""
 
     def __len__(self) -> int:
         return len(self.tasks)

@@ -43,13 +43,15 @@ class IdxLayout:
     """One of the two. `folders`: where other programs and ours put its files, below the data root."""
 
     name: str
+    title: str
     folders: tuple[str, ...]
     classes: tuple[str, ...]
 
 
-MNIST = IdxLayout("mnist", ("mnist", "MNIST/raw", "MNIST", "."), tuple("0123456789"))
+MNIST = IdxLayout("mnist", "MNIST", ("mnist", "MNIST/raw", "MNIST", "."), tuple("0123456789"))
 FASHION = IdxLayout(
     "fashion-mnist",
+    "Fashion-MNIST",
     ("fashion-mnist", "FashionMNIST/raw", "FashionMNIST"),
     ("t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"),
 )
@@ -125,7 +127,7 @@ def _idx_file(folder: Path, stem: str) -> Path | None:
 
 CIFAR_SIDE = 32
 _CIFAR_PIXELS = 3 * CIFAR_SIDE * CIFAR_SIDE
-_TEN = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,7 @@ class CifarLayout:
     """Where one of the two is found and how a record is made up. `places`: below the data root, the best one first."""
 
     name: str
+    title: str
     places: tuple[str, ...]
     train: tuple[str, ...]
     test: str
@@ -143,6 +146,7 @@ class CifarLayout:
 
 CIFAR10 = CifarLayout(
     "cifar10",
+    "CIFAR-10",
     ("cifar-10-batches-bin", "cifar10/cifar-10-batches-bin", "cifar-10-binary.tar.gz", "cifar10-jpeg.tar.gz"),
     tuple(f"data_batch_{i}.bin" for i in range(1, 6)),
     "test_batch.bin",
@@ -152,6 +156,7 @@ CIFAR10 = CifarLayout(
 )
 CIFAR100 = CifarLayout(
     "cifar100",
+    "CIFAR-100",
     ("cifar-100-binary", "cifar100/cifar-100-binary", "cifar-100-binary.tar.gz"),
     ("train.bin",),
     "test.bin",
@@ -166,8 +171,13 @@ def find_cifar(root: Path, layout: CifarLayout) -> Path | None:
     return next((root / place for place in layout.places if (root / place).exists()), None)
 
 
+def is_jpeg_copy(name: str) -> bool:
+    """Whether a file or folder of this name holds images that were not JPEG files at first."""
+    return "jpeg" in name
+
+
 def read_cifar(path: Path, layout: CifarLayout) -> Images:
-    if "jpeg" in path.name:
+    if is_jpeg_copy(path.name):
         return cached(path, lambda: _read_jpeg(path, layout), settings="cifar jpeg")
     wanted = (*layout.train, layout.test, layout.names_file)
     content = {
@@ -181,14 +191,14 @@ def read_cifar(path: Path, layout: CifarLayout) -> Images:
     train_x, train_y = (np.concatenate(parts) for parts in zip(*batches, strict=True))
     test_x, test_y = _records(content[layout.test], layout, f"{path.name}/{layout.test}")
     listed = content.get(layout.names_file, b"").decode("utf-8", "replace").split()
-    plain = _TEN if layout.classes == 10 else tuple(map(str, range(layout.classes)))
+    plain = CIFAR10_CLASSES if layout.classes == 10 else tuple(map(str, range(layout.classes)))
     classes = tuple(listed) if len(listed) == layout.classes else plain
     return Images(as_tensor(train_x), train_y, as_tensor(test_x), test_y, classes, path.name)
 
 
 def count_cifar(path: Path, layout: CifarLayout) -> tuple[int, int, int]:
     """Training images, test images and classes."""
-    if "jpeg" in path.name:
+    if is_jpeg_copy(path.name):
         return cached_counts(path, "cifar jpeg") or count_folder(path)
     record = layout.label_bytes + _CIFAR_PIXELS
     wanted = (*layout.train, layout.test)
@@ -201,7 +211,7 @@ def count_cifar(path: Path, layout: CifarLayout) -> tuple[int, int, int]:
 
 def _read_jpeg(path: Path, layout: CifarLayout) -> Images:
     images = read_classes(path, frame=(CIFAR_SIDE, CIFAR_SIDE), channels=3)
-    if images.classes != _TEN:
+    if images.classes != CIFAR10_CLASSES:
         raise ColdError(f"{path} has classes {', '.join(images.classes[:10])}, not those of {layout.name}")
     return images
 

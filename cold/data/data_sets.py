@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from coldtheory.ground.errors import ColdError, unknown_name
 
 from . import binary, encoded
+from .binary import is_jpeg_copy
 from .cache import identity
 from .images import Images
 
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class DataSet:
     """`find` looks for the files below a data root, `read` makes images of what it found, `counts` tells how
-    many it holds (training images, test images, classes).
+    many it holds (training images, test images, classes); `whole` is how many training and test images there should be.
 
     `mean` and `std` are those of the canonical training images, per channel, in units of 255; `padding` and `flip` is
     the usual augmentation.
     """
 
     name: str
+    title: str
+    whole: tuple[int, int]
     find: Callable[[Path], Path | None]
     read: Callable[[Path], Images]
     counts: Callable[[Path], tuple[int, int, int]]
@@ -43,6 +46,26 @@ class DataSet:
         if augment and not (self.padding or self.flip):
             raise ColdError(f"{self.name} has no augmentation that keeps its labels; leave augment out")
         return Transform(self.mean, self.std, *((0, False) if augment is False else (self.padding, self.flip)))
+
+    def is_part(self, train: int, test: int) -> bool:
+        """Whether images of the set are missing."""
+        return (train, test) != self.whole
+
+    def about(self, train: int, test: int, source: str) -> str:
+        """How what was found differs from the whole data set in its canonical form; empty if it does not.
+
+        train, test : numbers of images
+        source      : the name of the file or folder that they come from
+        """
+        words = []
+        if self.is_part(train, test):
+            words.append(
+                f"a part of {self.title} ({train:,} of {self.whole[0]:,} training and {test:,} of {self.whole[1]:,} "
+                "test images)"
+            )
+        if is_jpeg_copy(source):
+            words.append(f"JPEG copies of {self.title}'s images (lossy)")
+        return "; ".join(words)
 
     def load(self, root: Path) -> Images:
         found = self.find(root)
@@ -63,6 +86,8 @@ def _shared(data: DataSet, found: Path, _identity: tuple[str, int, str]) -> Imag
 def _idx(layout: binary.IdxLayout, mean: float, std: float) -> DataSet:
     return DataSet(
         layout.name,
+        layout.title,
+        (60_000, 10_000),
         find=partial(binary.find_idx, layout=layout),
         read=partial(binary.read_idx_set, layout=layout),
         counts=partial(binary.count_idx_set, layout=layout),
@@ -74,6 +99,8 @@ def _idx(layout: binary.IdxLayout, mean: float, std: float) -> DataSet:
 def _cifar(layout: binary.CifarLayout, mean: tuple[float, ...], std: tuple[float, ...]) -> DataSet:
     return DataSet(
         layout.name,
+        layout.title,
+        (50_000, 10_000),
         find=partial(binary.find_cifar, layout=layout),
         read=partial(binary.read_cifar, layout=layout),
         counts=partial(binary.count_cifar, layout=layout),
@@ -93,6 +120,8 @@ DATA_SETS = {
         _cifar(binary.CIFAR100, (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)),
         DataSet(
             "tinyimagenet",
+            "TinyImageNet",
+            (100_000, 10_000),
             encoded.find_tinyimagenet,
             encoded.read_tinyimagenet,
             encoded.count_tinyimagenet,

@@ -74,7 +74,7 @@ def load_benchmark(
     if scenario is not None:
         choice("scenario", scenario, get_args(Scenario))
     chosen = _scenario(name, scenario, heads, options)
-    permuted = rotated = False
+    permuted, rotated, about = False, False, ""
     if name == "synthetic":
         permuted = bool(options.pop("permuted", False))
         _check_options(name, options, synthetic.make, extra=("permuted",))
@@ -92,6 +92,7 @@ def load_benchmark(
         data = DATA_SETS[entry.data]
         transform = data.transform(augment)
         images = data.load(data_root(root))
+        about = data.about(len(images.train_y), len(images.test_y), images.source)
         permuted, rotated = entry.kind != "split", entry.kind == "rotated"
         default, pixels = entry.tasks, pixels or entry.pixels
     else:
@@ -104,12 +105,14 @@ def load_benchmark(
     if permuted:
         if order != "natural" or heads != "task":
             raise ColdError(f"{name} has one head and all classes in every task: order and heads do not apply")
-        return permuted_benchmark(
+        made = permuted_benchmark(
             name, images, transform, tasks=count, seed=seed, sizes=sizes, iid=iid, rotated=rotated
         )
-    return split_benchmark(
-        name, images, transform, tasks=count, seed=seed, sizes=sizes, iid=iid, order=order, scenario=chosen
-    )
+    else:
+        made = split_benchmark(
+            name, images, transform, tasks=count, seed=seed, sizes=sizes, iid=iid, order=order, scenario=chosen
+        )
+    return replace(made, about=about)
 
 
 def _scenario(name: str, scenario: Scenario | None, heads: Heads, options: Mapping[str, Any]) -> Scenario:

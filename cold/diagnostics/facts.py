@@ -24,7 +24,12 @@ from .measures import Measures, Setting
 Array = NDArray[np.float64]
 
 #: Statement and form, as `coldtheory.bounds` names them: those that need no set W.
-STATEMENTS = (("thm3", "trajectory"), ("thm3_sharp", "corrected"), ("thm4", "trajectory"), ("lindley", "corrected"))
+STATEMENTS = (
+    ("thm3", "trajectory"), ("thm3_sharp", "corrected"), ("thm4", "trajectory"), ("lindley", "corrected"),
+    ("forgetting", "queues"),
+)  # fmt: skip
+#: Those that hold for every tolerance.
+_ANY_DELTA = ("forgetting",)
 
 
 @dataclass(frozen=True)
@@ -94,12 +99,14 @@ def verdicts(measures: Measures, setting: Setting) -> list[Verdict]:
         "the method has queues": setting.has_queues,
         "queue per task": setting.queue_per_task,
         "memory samples stay": setting.memory_stays,
-        "delta > 0": setting.delta > 0,
+        "constraint on the label loss": setting.on_label_loss,
+        "queues start at 0": setting.starts_at_zero,
     }
     found = []
     for id_, form in STATEMENTS:
         bound = evaluate(id_, form, facts)
-        named: Mapping[str, Any] = {**{name: np.asarray(met) for name, met in more.items()}, **bound.assumptions}
+        asked = more if id_ in _ANY_DELTA else {**more, "delta > 0": setting.delta > 0}
+        named: Mapping[str, Any] = {**{name: np.asarray(met) for name, met in asked.items()}, **bound.assumptions}
         if any("alpha" in premise for premise in named):
             named = {**named, "curvature was measured": np.asarray(np.isfinite(measures.alpha).all())}
         found.append(Verdict(replace(bound, assumptions=named), setting.rounding))

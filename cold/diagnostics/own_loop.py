@@ -127,6 +127,8 @@ class Diagnostics(Callback):
             gradient_descent=plain and not group["momentum"] and not group["weight_decay"],
             full_batch=exact and self._full and dpp.draws_all,
             memory_stays=dpp.memory.policy == "uniform" and not dpp.memory.grows,
+            on_label_loss=dpp.distance is None,
+            starts_at_zero=dpp.starts_at_zero,
         )
 
     def state(self) -> dict[str, Any]:

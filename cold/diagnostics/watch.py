@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from coldtheory.controllers import controller_of
 
+from ..catalogue import LOSS, METHODS
+from ..config import queue_start_of
 from ..layer_modes import evaluating, is_noisy, shares_statistics
 from ..memory import Memory
 from ..methods.base import Context, Method
@@ -81,7 +83,7 @@ class Watch:
         whole_batch = all(config.batch_size >= len(task.train) for task in benchmark.tasks)
         whole_memory = memory is not None and config.replay == "per-task" and config.memory_batch == max(memory.counts)
         return Setting(
-            V=config.V,
+            V=self._V(),
             delta=config.delta,
             eta=config.lr,
             steps=max(self.steps),
@@ -93,7 +95,14 @@ class Watch:
             gradient_descent=config.optimizer == "sgdm" and config.momentum == 0 and config.weight_decay == 0,
             full_batch=exact and whole_batch and whole_memory,
             memory_stays=config.memory_policy == "uniform",
+            on_label_loss=config.method not in METHODS or METHODS[config.method].constraint == LOSS,
+            starts_at_zero=queue_start_of(config.queue_start) in (None, 0.0),
         )
+
+    def _V(self) -> float:
+        """V of the run; where it follows from the number of steps, the last one."""
+        V = self.context.config.V
+        return float(V) if isinstance(V, int | float) else float(vars(self.method)["dpp"].V)
 
     # ------------------------------------------------------------------------------------------------ losses
 

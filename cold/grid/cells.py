@@ -14,7 +14,7 @@ from coldtheory.ground.provenance import provenance
 
 from ..config import RunConfig
 
-State = Literal["done", "reused", "failed", "busy"]
+State = Literal["done", "reused", "stopped", "failed", "busy"]
 ERROR = "error.json"
 ERROR_FORMAT = "cold-error/1"
 
@@ -31,6 +31,7 @@ class GridCell:
     gpu: float | None = None  #: the share of a GPU that the cell may take; None: no GPU is assigned
     weights: bool = True  #: keep the trained weights beside the result
     send_back: bool = False  #: the result's files come back with the outcome, for a driver on another disk
+    until: int | None = None  #: stop after so many tasks, with a checkpoint to go on from; None: to the end
 
     @property
     def folder(self) -> Path:
@@ -39,7 +40,7 @@ class GridCell:
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """What became of a cell: finished now, finished before, failed, or at work in another program."""
+    """What became of a cell: finished now, finished before, stopped as asked, failed, or at work in another program."""
 
     run_id: str
     state: State
@@ -47,6 +48,7 @@ class CellOutcome:
     traceback: str = ""
     lasting: bool = True  #: whether a failure is the cell's own, and not that of a full disk
     files: Mapping[str, bytes] = field(default_factory=dict)
+    acc: float | None = None  #: of a cell that stopped: accuracy over the tasks learned by then, in per cent
 
 
 def failures(out: Path) -> dict[str, str]:

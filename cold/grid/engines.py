@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-import joblib
-
-from coldtheory.ground.engines import LOST, dask_client, run_on_processes
+from coldtheory.ground.engines import LOST, cores, dask_client, run_on_processes
 from coldtheory.ground.errors import ColdError, unknown_name
 
 from .cells import CellOutcome, GridCell, write_failure
@@ -65,15 +63,14 @@ class Engine:
             return 1
         if self.jobs > 0:
             return self.jobs
-        return joblib.cpu_count() if self.gpu is None else max(1, _gpus() * places(self.gpu))
+        return cores() if self.gpu is None else max(1, _gpus() * places(self.gpu))
 
     @property
     def threads_each(self) -> int | None:
         """Of each run; None where the worker's machine is not this one."""
         if self.threads is not None or self.kind == "slurm" or self.scheduler is not None:
             return self.threads
-        cores: int = joblib.cpu_count()
-        return max(1, cores // self.workers)
+        return max(1, cores() // self.workers)
 
     def outcomes(self, cells: Sequence[GridCell]) -> Iterator[CellOutcome]:
         """What becomes of the cells, one outcome each, as they end."""

@@ -25,6 +25,7 @@ class Event:
     done: int
     total: int
     error: str = ""
+    acc: float | None = None  #: of a cell that stopped, see `CellOutcome`
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Report:
     failed: Mapping[str, str]  #: with the error, one line
     busy: tuple[str, ...]  #: another program runs them at this moment
     folders: Mapping[str, Path]
+    stopped: tuple[str, ...] = ()  #: after as many tasks as they were to learn
 
     @property
     def complete(self) -> bool:
@@ -51,6 +53,7 @@ def fill(
     retry_failed: bool = False,
     roots: Sequence[Path] = (),
     weights: bool = True,
+    until: int | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> Report:
     """Run every cell that is not finished below `out` or one of `roots`; results go to <out>/<run id>.
@@ -61,6 +64,7 @@ def fill(
     retry_failed : also cells that failed before; they go on from their checkpoint. Where they cannot, as it is damaged
                    or was made from other data, they start over, and a line on stderr says so
     weights      : whether model.safetensors stays beside each result
+    until        : stop every run after so many tasks; with a larger number, or with none, a later call goes on
     """
     engine, out = engine or Engine(), out.absolute()
     wanted = by_run_id(configs)
@@ -71,7 +75,7 @@ def fill(
     def settle(outcome: CellOutcome) -> None:
         states[outcome.run_id] = outcome
         if on_event is not None:
-            on_event(Event(outcome.run_id, outcome.state, len(states), len(wanted), outcome.error))
+            on_event(Event(outcome.run_id, outcome.state, len(states), len(wanted), outcome.error, outcome.acc))
 
     for run_id, config in wanted.items():
         if run_id in finished:
@@ -85,7 +89,7 @@ def fill(
     far = engine.scheduler is not None
     root = None if data_root is None else data_root.absolute()
     cells = [
-        GridCell(config, run_id, out, root, engine.threads_each, engine.gpu, weights, far)
+        GridCell(config, run_id, out, root, engine.threads_each, engine.gpu, weights, far, until)
         for run_id, config in wanted.items()
         if run_id not in states
     ]
@@ -97,7 +101,14 @@ def fill(
         return tuple(run_id for run_id in wanted if states[run_id].state == state)
 
     folders = {name: places.get(name, out / name) for name in wanted if states[name].state in ("done", "reused")}
-    return Report(of("done"), of("reused"), {name: states[name].error for name in of("failed")}, of("busy"), folders)
+    return Report(
+        of("done"),
+        of("reused"),
+        {name: states[name].error for name in of("failed")},
+        of("busy"),
+        folders,
+        of("stopped"),
+    )
 
 
 def _received(outcome: CellOutcome, out: Path, config: RunConfig) -> CellOutcome:

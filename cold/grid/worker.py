@@ -17,7 +17,9 @@ import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
 from filelock import FileLock, Timeout
 from threadpoolctl import threadpool_limits
 
@@ -26,6 +28,9 @@ from coldtheory.ground.errors import ColdError
 from ..config import RunConfig
 from ..runs import ARRAYS, MODEL, RESULT, Busy, Result, check_same_run, find_runs, identified, only_writer
 from .cells import ERROR, CellOutcome, GridCell, write_failure
+
+if TYPE_CHECKING:
+    from ..trainer import Trainer
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 #: Settings that decide which data a run has; what they are here is loaded once per process.
@@ -54,9 +59,9 @@ def _run(cell: GridCell) -> CellOutcome:
     if finished is not None:
         return reused(finished, cell.config, cell.data_root, _files(cell))
     try:
-        _train(cell)
+        acc = _train(cell)
         (folder / ERROR).unlink(missing_ok=True)
-        return CellOutcome(cell.run_id, "done", files=_files(cell))
+        return CellOutcome(cell.run_id, "done" if acc is None else "stopped", files=_files(cell), acc=acc)
     except Exception as error:  # while the folder is locked
         return _failure(cell, error)
 
@@ -73,7 +78,8 @@ def reused(
     return CellOutcome(finished.run_id, "reused", files=files or {})
 
 
-def _train(cell: GridCell) -> None:
+def _train(cell: GridCell) -> float | None:
+    """Train to the end; where the cell is to stop before, the accuracy over the tasks learned by then."""
     import torch  # noqa: PLC0415  (only where a run takes place)
 
     from ..checkpoint import Unusable, remove_checkpoints  # noqa: PLC0415
@@ -89,15 +95,27 @@ def _train(cell: GridCell) -> None:
         if trainer.folder != cell.folder:
             raise ColdError(f"the settings name the run {trainer.config.run_id}, not {cell.run_id}; set tasks")
         try:
-            trainer.run(resume=True)
+            acc = _advance(trainer, cell.until, resume=True)
         except Unusable as error:
             if not (cell.folder / ERROR).exists():  # nobody has seen that it failed, and asked for another try
                 raise ColdError(f"{error.why}; start over with --retry-failed") from error
             print(f"note: {error.why}; {cell.run_id} starts over", file=sys.stderr)
             remove_checkpoints(cell.folder)
-            Trainer(config, data_root=cell.data_root, out=cell.out).run()
+            acc = _advance(Trainer(config, data_root=cell.data_root, out=cell.out), cell.until, resume=False)
     if not cell.weights:
         (cell.folder / MODEL).unlink(missing_ok=True)
+    return acc
+
+
+def _advance(trainer: Trainer, until: int | None, *, resume: bool) -> float | None:
+    from ..trainer import Stopped  # noqa: PLC0415
+
+    try:
+        trainer.run(resume=resume, until=until)
+    except Stopped:
+        assert until is not None
+        return float(100.0 * np.mean(trainer.record.accuracy[until - 1][:until]))  # as `Result.over_tasks`
+    return None
 
 
 def _failure(cell: GridCell, error: Exception) -> CellOutcome:

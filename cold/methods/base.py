@@ -158,6 +158,10 @@ class Method:
 
     # ---------------------------------------------------------------------------------------------- to override
 
+    def set_aside(self, task: int, train: Part) -> Part:
+        """The samples of a task that are trained on; the others are the method's own business."""
+        return train
+
     def begin_task(self, task: int, train: Part) -> None:
         """Before the first step of a task."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import torch
@@ -13,6 +14,11 @@ from ..data import Part
 from ..dpp import COLD
 from ..losses import Runs, in_passes
 from .base import Batch, Context, Method
+
+_AS_IN_CONFIG = (
+    "V", "delta", "memory", "memory_batch", "weights", "queue_update", "queue_start", "gauge", "forget", "forget_acc",
+    "controller", "replay", "idle", "reference_passes", "batch_size",
+)  # fmt: skip
 
 
 class Cold(Method, entry=METHODS["cold"]):
@@ -27,28 +33,21 @@ class Cold(Method, entry=METHODS["cold"]):
         config: Any = context.config
         self.reference: str = config.reference or self.usual
         self.dpp = COLD(
-            V=config.V,
-            delta=config.delta,
             tasks=len(context.benchmark.tasks),
-            memory=context.new_memory(),
-            memory_batch=config.memory_batch,
-            weights=config.weights,
-            queue_update=config.queue_update,
+            policy=config.memory_policy,
+            constraint=config.constraint or METHODS[self.name].constraint,
             reference=self.reference,
-            oracle=config.oracle,
-            controller=config.controller,
-            replay=config.replay,
-            idle=config.idle,
-            reference_passes=config.reference_passes,
+            oracle=config.oracle if self.reference == "best" else None,
             heads=context.heads,
             forward=context.forward if config.forward == "joint" else self._separately,
             prepare=context.inputs,
+            evaluate=context.inputs,
             augments=context.benchmark.transform.augments,
-            batch_size=config.batch_size,
             streams=context.streams,
             device=context.device,
             dtype=torch.get_default_dtype(),
             history=0,  # the trainer has a record of its own
+            **{name: getattr(config, name) for name in _AS_IN_CONFIG},
         )
 
     def _separately(self, model: nn.Module, x: Tensor, runs: Runs) -> list[Tensor]:
@@ -56,12 +55,19 @@ class Cold(Method, entry=METHODS["cold"]):
         parts = in_passes(x, runs, [self._present, len(x) - self._present] if 0 < self._present < len(x) else [len(x)])
         return [logits for part, own in parts for logits in self.context.forward(model, part, own)]
 
+    def set_aside(self, task: int, train: Part) -> Part:
+        """Without the samples of the gauge."""
+        if self.dpp.gauge is None:
+            return train
+        rows = self.dpp.rows_to_train(train, task).to(train.index.device)
+        return replace(train, index=train.index[rows], y=train.y[rows])
+
     def begin_task(self, task: int, train: Part) -> None:
         self._present = min(self.config.batch_size, len(train))
         self.dpp.begin_task(self.model, train)
 
     def resume_task(self, task: int, train: Part) -> None:
-        self.dpp.resume_task(train)
+        self.dpp.resume_task(train, model=self.model)
 
     def loss(self, batch: Batch) -> Tensor:
         self._present = len(batch.raw)
@@ -79,10 +85,10 @@ class Cold(Method, entry=METHODS["cold"]):
         return self.dpp.queues.Q
 
     def past_weights(self) -> Tensor:
-        return self.dpp.queues.beta(self.dpp.task)
+        return self.dpp.past_weights
 
     def arrays(self) -> dict[str, Tensor]:
-        return {"compared_with": self.dpp.compared_with}
+        return {"compared_with": self.dpp.compared_with, **self.dpp.measured()}
 
     def state(self) -> dict[str, Any]:
         return {"dpp": self.dpp.state()}
@@ -96,3 +102,10 @@ class ColdOracle(Cold, entry=METHODS["cold-oracle"]):
 
     over_processes = True
     usual = "best"
+
+
+class ColdDistill(Cold, entry=METHODS["cold-distill"]):
+    """Past tasks are held to the answers that the network gave when they ended; V follows from the number of steps."""
+
+    over_processes = True
+    usual = "stored"

@@ -2,6 +2,7 @@
 
 paper_figures  every training figure of the paper: panels, and the runs that each of them wants
 select         from stored runs to one tidy table per figure
+requested      requested and delivered forgetting, and plasticity against forgetting: beyond the paper
 printed        the paper's own numbers as rows of that table
 data           the data of a figure: their state, the commands that make them, the table
 draw           from the table to the picture
@@ -20,6 +21,7 @@ from ..catalogue import benchmark_title
 from ..studies import studies
 from .data import RunsFoundOnce, TrainingData
 from .paper_figures import PAPER_FIGURES, TrainingFigure
+from .requested import requested_figures
 
 _SMALL = "cpu"  # the profile whose pictures stand in the gallery beside those of the paper's size
 
@@ -33,6 +35,7 @@ def figures(wanted: Wanted) -> Iterator[Figure]:
         for picture in dict.fromkeys(picture for study in studies() for picture in study.pictures.get(_SMALL, ())):
             small = replace(wanted, dataset=picture.dataset, profile=_SMALL)
             yield _drawn(by_id[picture.figure], small, shared, aliases=False)
+        yield from requested_figures(shared, kept=wanted.kept)
 
 
 def _drawn(figure: TrainingFigure, wanted: Wanted, shared: RunsFoundOnce, *, aliases: bool = True) -> Figure:

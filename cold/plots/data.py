@@ -172,7 +172,9 @@ class TrainingData:
         seeds = values.pop("seed", [])
         shared = {name: found[0] for name, found in values.items() if len(found) == 1}
         varied = {name: found for name, found in values.items() if len(found) > 1}
-        return {"runs": sorted(run.run_id for run in used), "seeds": seeds, "shared": shared, "varied": varied}
+        about = "; ".join(sorted({run.about_data for run in used} - {""}))
+        runs = {"runs": sorted(run.run_id for run in used), "seeds": seeds, "shared": shared, "varied": varied}
+        return {**runs, **({"about": about} if about else {})}
 
 
 def _command(panel: Panel, method: str, value: Any, seed: int) -> str:

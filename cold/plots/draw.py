@@ -303,6 +303,8 @@ def _origin(table: Table) -> str:
     words += [f"{images[0]:,.0f} images per task"] * (len(images) == 1 and images[0] == images[0])
     if set(runs.values("kind")) <= set(_HEAT):  # titles have no room for it
         words = [benchmark_title(runs["dataset"][0]), *words]
+    told = runs.values("data") if "data" in runs.columns else []  # NaN where all of them are whole
+    words += dict.fromkeys(str(about).partition(" (")[0] for about in told if isinstance(about, str) and about)
     if runs["synthetic"].any():
         words.append("synthetic images")
     if runs["made_up"].any():

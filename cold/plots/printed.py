@@ -25,7 +25,7 @@ def printed_rows(figure: TrainingFigure) -> list[dict[str, Any]]:
                 "method": _method(panel, cell),
             }
             about |= {"field": panel.field, "profile": "", "made_up": 0, "synthetic": 0, "source": "paper"}
-            about |= {"images": None, "settings": "", **place}
+            about |= {"images": None, "settings": "", "data": "", **place}
             for name in panel.metrics:
                 value = getattr(cell, name, None)
                 if value is not None:

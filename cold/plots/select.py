@@ -18,7 +18,7 @@ import numpy as np
 from coldtheory.figures.table import Table
 
 from ..catalogue import same
-from ..runs import Result, comparable
+from ..runs import Result, comparable, of_one_data
 from .paper_figures import Panel, TrainingFigure
 
 #: Fields that change nothing about a result, or nothing but its seed.
@@ -28,7 +28,7 @@ REDUCED = ("cpu", "smoke")
 #: What all runs of a panel share, unless it is what the panel varies.
 _TERMS = ("tasks", "epochs", "memory", "width", "limit_train", "profile")
 #: Fields that move along with the one that is varied.
-_FOLLOW = {"tasks": ("memory",), "memory": ("memory_batch",)}
+_FOLLOW = {"tasks": ("memory", "limit_train", "limit_test"), "memory": ("memory_batch",)}
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def curves_of(panel: Panel, runs: Sequence[Result], profile: str | None = None) 
     ]
     moving = {panel.field, *_FOLLOW.get(panel.field, ())}
     terms = [name for name in _TERMS if name not in moving]
-    alike = _largest(wanted, lambda run: _frozen({name: run.config.get(name) for name in terms}), panel)
+    alike = _largest(of_one_data(wanted), lambda run: _frozen({name: run.config.get(name) for name in terms}), panel)
     curves = []
     for method in panel.methods:
         own = [run for run in alike if same(str(run.config["method"]), method)]
@@ -95,7 +95,7 @@ def table_of(figure: TrainingFigure, runs: Sequence[Result], profile: str | None
                     "field": panel.field, "value": _value(run, panel), "seed": run.config.get("seed"),
                     "profile": run.config.get("profile") or "own", "made_up": int(run.made_up),
                     "synthetic": int(run.synthetic), "source": "run", "images": run.config.get("limit_train"),
-                    "settings": _settings(run) if panel.field == "method" else "",
+                    "settings": _settings(run) if panel.field == "method" else "", "data": run.about_data,
                 }  # fmt: skip
                 rows += [{**about, **entry} for entry in _entries(panel, run)]
     return Table.of(rows), list(used.values())
@@ -105,7 +105,10 @@ def _settings(run: Result) -> str:
     """What tells two runs of COLD apart where methods are compared."""
     V, delta = run.config.get("V"), run.config.get("delta")
     own = str(run.config.get("method", "")).startswith("cold") and V is not None and delta is not None
-    return f"V = {V:g}, δ = {delta:g}" if own else ""
+    if not own:
+        return ""
+    number = V if isinstance(V, str) else f"{V:g}"
+    return f"V = {number}, δ = {delta:g}"
 
 
 def _entries(panel: Panel, run: Result) -> Iterator[dict[str, Any]]:

@@ -14,7 +14,8 @@ and `cold show` and `cold compare` say so.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +31,7 @@ from .schema import Result
 
 UNRECORDED = "unrecorded"  #: how a missing fingerprint is called where it is shown
 _FOLDER = "folder:"
+_NEWER = ("loss",)  # arrays that older versions did not keep
 
 
 def identified(config: RunConfig, tasks: int | None = None) -> RunConfig:
@@ -67,6 +69,29 @@ def same_data(left: str | None, right: str | None) -> bool:
     (False, True)
     """
     return left is None or right is None or left == right
+
+
+def of_one_data(results: Iterable[Result]) -> list[Result]:
+    """Of runs on one dataset those that may stand side by side: made from the data that most of them were made from,
+    of equally many the ones that come first, and those that do not record their data."""
+    found = list(results)
+    count = Counter(result.data for result in found if result.data is not None)
+    usual = max(count, key=count.__getitem__, default=None)
+    return [result for result in found if same_data(result.data, usual)]
+
+
+def data_notes(used: Sequence[Result]) -> Iterator[str]:
+    """Whether runs were made from a part of a data set, or from copies; and if not all from the same data."""
+    for about in dict.fromkeys(run.about_data for run in used if run.about_data):
+        count = sum(run.about_data == about for run in used)
+        yield f"data{'' if count == len(used) else f' of {count} of the {len(used)} runs'}: {about}"
+    prints: dict[str, set[str]] = {}
+    for run in used:
+        if run.data is not None:
+            prints.setdefault(run.dataset, set()).add(run.data)
+    for dataset, found in prints.items():
+        if len(found) > 1:
+            yield f"not comparable: runs on {dataset} were made from different data ({', '.join(sorted(found))})"
 
 
 def same_run(result: Result, config: RunConfig, data: str | None = None) -> bool:
@@ -126,10 +151,11 @@ def difference(left: Result, right: Result) -> str | None:
         if json.dumps(here, sort_keys=True) != json.dumps(there, sort_keys=True):
             keys = (key for key in here if json.dumps(here[key]) != json.dumps(there.get(key)))
             return f"{name} ({next(keys, 'more entries')})"
-    aside = {*left.dropped, *right.dropped}
+    aside = {*left.dropped, *right.dropped, *_NEWER}
     if set(left.arrays) - aside != set(right.arrays) - aside:
         return "the names of arrays"
-    for name in left.arrays.keys() - aside:
+    newer = {name for name in _NEWER if name in left.arrays and name in right.arrays}
+    for name in (left.arrays.keys() - aside) | newer:
         here, there = left.arrays[name], right.arrays[name]
         if here.dtype != there.dtype or not np.array_equal(here, there, equal_nan=here.dtype.kind == "f"):
             return f"array {name}"

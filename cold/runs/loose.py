@@ -22,7 +22,7 @@ from coldtheory.ground.files import make_folder, write_atomically
 from coldtheory.ground.provenance import provenance
 from coldtheory.ground.reading import Npz, read_bytes
 
-from ..metrics import after_each_task, metrics
+from ..metrics import after_each_task, loss_forgetting, metrics
 from .schema import ARRAYS, RESULT, VIEWS, Arrays, Result, check_array, read_record, safe_name
 
 _AGAIN = "run it again"
@@ -131,9 +131,10 @@ def make_result(
     packages: Mapping[str, str],
     diagnostics: dict[str, Any],
     data: str | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> Result:
     """Measures from the arrays. `packages` are versions beyond those that every file carries; `data` is the data's
-    fingerprint."""
+    fingerprint; `more` are further entries of the provenance."""
     accuracy = arrays["accuracy"]
     measures = asdict(metrics(accuracy, arrays["start"]))
     views = {
@@ -141,6 +142,8 @@ def make_result(
         for view in VIEWS
         if f"accuracy_{view}" in arrays
     }
+    if "loss" in arrays and len(accuracy) > 1:
+        measures["forgetting_loss"] = float(loss_forgetting(arrays["loss"])[-1, :-1].mean())
     if views:
         measures |= {"class_il": measures["acc"], "task_il": views["task"]["acc"]}
     origin = provenance()
@@ -152,7 +155,7 @@ def make_result(
         per_task=after_each_task(accuracy),
         diagnostics=diagnostics,
         timing=timing,
-        provenance={**origin, "packages": {**origin["packages"], **packages}},
+        provenance={**origin, "packages": {**origin["packages"], **packages}, **(more or {})},
         data=data,
         synthetic=config.get("dataset") == "synthetic",
         arrays=arrays,

@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import asdict as fields_of
 from msgspec.structs import replace
 
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
-from coldtheory.ground.reading import read_bytes
+from coldtheory.ground.reading import read_bytes, read_toml
 
 from .identity import difference
 from .loose import ArrayFile, StoredArrays, npz_bytes, only_writer, read_loose, stamp, write_result
-from .schema import ARRAYS, RESULT, ROWS, ROWS_FORMAT, Result, read_row
+from .schema import ARRAYS, RESULT, ROWS, ROWS_FORMAT, UNRECORDED_DATA, Result, read_row
 
 STEPS = ("queue_steps", "queue_steps_at")  #: what packing drops unless it is told to keep it
 _COMPACT = (",", ":")
@@ -45,13 +46,16 @@ class Packed:
 
 def read_rows(folder: Path) -> Rows:
     """The runs that are packed in a folder; read once as long as its files do not change."""
-    return _read(folder, stamp(folder / ROWS), stamp(folder / ARRAYS))
+    known = folder / UNRECORDED_DATA
+    stamps = (stamp(folder / ROWS), stamp(folder / ARRAYS), *((stamp(known),) if known.is_file() else ()))
+    return _read(folder, *stamps)
 
 
 @lru_cache(maxsize=256)
 def _read(folder: Path, *_stamps: tuple[int, int]) -> Rows:
     path, file = folder / ROWS, ArrayFile(folder / ARRAYS)
     lines = read_bytes(path).splitlines()
+    known = _unrecorded(folder / UNRECORDED_DATA)
     runs: dict[str, Result] = {}
     problems: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
@@ -65,8 +69,29 @@ def _read(folder: Path, *_stamps: tuple[int, int]) -> Rows:
             continue
         fields = {**fields_of(row), "dropped": tuple(row.dropped)}
         fields["arrays"] = StoredArrays(file, tuple(row.arrays), f"{row.run_id}/")
-        runs[row.run_id] = Result(**fields, folder=folder / row.run_id)
+        result = Result(**fields, folder=folder / row.run_id)
+        told = known.get(result.dataset)
+        if told is not None and "data" not in result.provenance and result.data in (None, told.data):
+            about = {**result.provenance, "data": {"about": told.about}}
+            result = replace(result, data=told.data, provenance=about)
+        runs[row.run_id] = result
     return Rows(runs, problems)
+
+
+class _Data(msgspec.Struct, forbid_unknown_fields=True):
+    """What is known, from elsewhere, of the data of rows that do not record them."""
+
+    data: str
+    about: str = ""
+
+
+def _unrecorded(path: Path) -> dict[str, _Data]:
+    if not path.is_file():
+        return {}
+    try:
+        return msgspec.convert(read_toml(path), dict[str, _Data])
+    except msgspec.ValidationError as error:
+        raise ColdError(f"{path} does not follow its schema: {' '.join(str(error).split())}; restore it") from None
 
 
 def pack(folder: Path, *, keep_steps: bool = False) -> Packed:
@@ -94,7 +119,7 @@ def pack(folder: Path, *, keep_steps: bool = False) -> Packed:
 
 def _pack(place: Path, folders: Iterable[Path], *, keep_steps: bool) -> Packed:
     with only_writer(place):
-        there = dict(_all_rows(place)) if (place / ROWS).is_file() else {}
+        there = dict(all_rows(place)) if (place / ROWS).is_file() else {}
         loose = [read_loose(folder) for folder in folders]
         packed, same, dropped = [], [], dict[str, None]()
         for result in loose:
@@ -150,7 +175,7 @@ def unpack(folder: Path, out: Path | None = None) -> tuple[str, ...]:
     """Write the runs that are packed in a folder as folders of their own, below `out` or beside the rows; the packed
     files stay. A run that is there already is left alone."""
     written = []
-    for run_id, result in _all_rows(folder).items():
+    for run_id, result in all_rows(folder).items():
         target = (out or folder) / run_id
         if not (target / RESULT).exists():
             with only_writer(target):
@@ -159,7 +184,8 @@ def unpack(folder: Path, out: Path | None = None) -> tuple[str, ...]:
     return tuple(written)
 
 
-def _all_rows(folder: Path) -> Mapping[str, Result]:
+def all_rows(folder: Path) -> Mapping[str, Result]:
+    """The runs that are packed in a folder; one that cannot be read is a `ColdError`."""
     rows = read_rows(folder)
     for problem in rows.problems.values():
         raise ColdError(problem)

@@ -20,7 +20,8 @@ any depth below the folder that a command is given.
 
 A line has the entries of the record and two more: `arrays`, the names of the run's arrays, and `dropped`, the names
 of those that were left out when the run was packed. The path `<folder>/<run id>` names the run in both forms, and
-kept weights stay there as `model.safetensors`.
+kept weights stay there as `model.safetensors`. A file `unrecorded.toml` may stand beside the rows: for each dataset,
+the fingerprint (`data`) and the words (`about`) for rows that were made before these were recorded.
 
 **The record**; entries that this version does not know are passed over::
 
@@ -42,13 +43,18 @@ kept weights stay there as `model.safetensors`.
     diagnostics  with --diagnostics: what the theory speaks about, see `cold.diagnostics`; else empty. Names that
                  older versions wrote are read as the present ones (`coldtheory.vocabulary`)
     timing       seconds of training and evaluation, CPU seconds, steps, steps per second, peak memory; never compared
-    provenance   commit, versions, time, as `coldtheory.ground.provenance.provenance` gives them; never compared
+    provenance   commit, versions, time, as `coldtheory.ground.provenance.provenance` gives them; never compared. Also
+                 `kernels`, what decides how sums are rounded (`cold.kernels`), and `data`, the name of the data's
+                 file and in words how they differ from the whole data set in its canonical form ("" if they do not);
+                 rows of earlier versions have neither
     synthetic    true if the images were made on the fly; else false or absent
     made_up      true if no training took place (rows for a test; pictures of them carry a watermark); else absent
 
 **The arrays**: numbers or truth values; T is the number of tasks::
 
     accuracy        (T, T) in [0, 1]: of task j (column) after task t (row); NaN where it was not evaluated
+    loss            (T, T) mean cross-entropy of task j after task t on the same samples, in nats; absent in files of
+                    versions that did not keep it
     start           (T,) accuracies before any training
     accuracy_seen, accuracy_task, start_seen, start_task
                     of a class-incremental run: the same among the answers of each of its views
@@ -56,6 +62,10 @@ kept weights stay there as `model.safetensors`.
                     queues
     queue_steps     (n, T) the queues at the steps queue_steps_at (n,), about a thousand of them. Nothing in the
                     project reads these two; packing drops them unless it is told to keep them
+    gauge_loss, gauge_accuracy
+                    (T, T) of the gauge samples of task j after task t, NaN where j > t; of runs with a gauge
+    requested_weight
+                    (T,) the weight of the past at the end of task t, 0 for the first; of runs that requested forgetting
     compared_with   (T, T) the model whose loss each past task was compared with, -1 where none (COLD, COLD-ORACLE)
     diag_...        see `cold.diagnostics`; further arrays are a method's own
 
@@ -85,11 +95,16 @@ from ..config import RunConfig
 
 FORMAT, ROWS_FORMAT = "cold-run/1", "cold-rows/1"
 RESULT, ARRAYS, MODEL, ROWS = "result.json", "arrays.npz", "model.safetensors", "rows.jsonl"
+UNRECORDED_DATA = "unrecorded.toml"
 _NAME = re.compile(r"(?!\.)[\w.+=,-]{1,200}")
 #: Of a class-incremental run: the answers that are allowed beside "all classes".
 VIEWS = ("seen", "task")
 _DIMENSIONS = {
     "accuracy": 2,
+    "loss": 2,
+    "gauge_loss": 2,
+    "gauge_accuracy": 2,
+    "requested_weight": 1,
     "accuracy_seen": 2,
     "accuracy_task": 2,
     "start": 1,
@@ -142,6 +157,12 @@ class Result(Record, frozen=True, kw_only=True, eq=False):
     def time(self) -> str:
         """When the run ended, in UTC; empty if that is not recorded."""
         return str(self.provenance.get("time", ""))
+
+    @property
+    def about_data(self) -> str:
+        """How the data differ from the whole data set in its canonical form; empty if they do not, or nobody knows."""
+        told = self.provenance.get("data")
+        return str(told.get("about", "")) if isinstance(told, dict) else ""
 
     @property
     def seconds(self) -> float | None:
@@ -212,7 +233,7 @@ def check_array(name: str, array: object, where: Path | str) -> NDArray[Any]:
     """An array as it was stored; one that has the wrong kind or shape for its name is a `ColdError`."""
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
         raise ColdError(f"{where} is damaged: the array {name} has no numbers; run it again")
-    square = not name.startswith("accuracy") or array.shape[:1] == array.shape[1:]
+    square = not name.startswith(("accuracy", "loss", "gauge")) or array.shape[:1] == array.shape[1:]
     if array.ndim != _DIMENSIONS.get(name, array.ndim) or not square:
         raise ColdError(f"{where} is damaged: the array {name} has the shape {array.shape}; run it again")
     return array

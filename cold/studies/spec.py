@@ -31,6 +31,7 @@ from ..presets import preset_settings
 
 HERE = Path(__file__).parent
 BASES = "profiles.toml"
+_NO_STUDIES = (BASES, "sequential.toml")
 PROFILES = ("paper", "cpu", "smoke")
 PER_TASK = "memory-per-task"
 _SEEDS = {
@@ -64,7 +65,7 @@ class Picture:
 
     def command(self, profile: str, out: Path) -> str:
         place = "" if self.dataset is None else f" --dataset {self.dataset}"
-        return f"coldtheory plot {self.figure}{place} --profile {profile} --out {out}"
+        return f"cold plot {self.figure}{place} --profile {profile} --runs {out}"
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,14 @@ class Study:
         grids = {p: tuple(replace(grid, seeds=tuple(seeds)) for grid in found) for p, found in self.grids.items()}
         return replace(self, grids=grids)
 
+    def on(self, dataset: str) -> Study:
+        """The same study on one of its datasets."""
+        known = dict.fromkeys(grid.dataset for grids in self.grids.values() for grid in grids)
+        if dataset not in known:
+            raise unknown_name(f"dataset of the study {self.id}", dataset, known)
+        grids = {profile: tuple(g for g in found if g.dataset == dataset) for profile, found in self.grids.items()}
+        return replace(self, grids={profile: found for profile, found in grids.items() if found})
+
     def grids_of(self, profile: str) -> tuple[Grid, ...]:
         if profile not in PROFILES:
             raise unknown_name("profile", profile, PROFILES)
@@ -122,12 +131,17 @@ def studies() -> tuple[Study, ...]:
 @lru_cache(maxsize=1)
 def further_studies() -> tuple[Study, ...]:
     """Studies that the paper does not have: the files without a number."""
-    return tuple(read_study(path) for path in sorted(HERE.glob("[a-z]*.toml")) if path.name != BASES)
+    return tuple(read_study(path) for path in sorted(HERE.glob("[a-z]*.toml")) if path.name not in _NO_STUDIES)
+
+
+def all_studies() -> tuple[Study, ...]:
+    """Those of the paper, then the others."""
+    return (*studies(), *further_studies())
 
 
 def find_study(name: str) -> Study:
     """A study by id, or one's own by the path of its TOML file."""
-    known = {study.id: study for study in (*studies(), *further_studies())}
+    known = {study.id: study for study in all_studies()}
     if name in known:
         return known[name]
     if name.endswith(".toml"):
@@ -263,8 +277,13 @@ def _places(grid: Grid) -> Iterator[tuple[str, Any]]:
         yield from ((method, value) for value in (grid.values if grid.field != "method" else (method,)))
 
 
-@lru_cache(maxsize=4)
 def reductions(profile: str) -> dict[str, dict[str, Any]]:
     """Settings of a profile by dataset; none for `paper`."""
-    found: dict[str, dict[str, Any]] = read_config(HERE / BASES).get(profile, {})
+    found: dict[str, dict[str, Any]] = read_bases().get(profile, {})
     return found
+
+
+@lru_cache(maxsize=1)
+def read_bases() -> dict[str, Any]:
+    """What profiles.toml says."""
+    return read_config(HERE / BASES)

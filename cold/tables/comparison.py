@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from coldtheory.ground.statistics import Difference, paired
+from coldtheory.ground.statistics import Difference, holm, paired, paired_p_value
 from coldtheory.paper import PrintedResult, paper
 
 from ..runs import Result
@@ -104,6 +104,11 @@ class Comparison:
             found = paired(one.acc, other.acc) if one and other and one.ids != other.ids else None
             if one and other and found:
                 yield one, other, found
+
+    @property
+    def adjusted(self) -> list[float]:
+        """The p-value of each contrast, by Holm's correction for all of them."""
+        return holm([paired_p_value(found.each) for _, _, found in self.contrasts])
 
     @property
     def complete(self) -> bool:

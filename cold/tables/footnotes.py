@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from coldtheory.ground.provenance import provenance
 from coldtheory.ground.statistics import LEVEL, Difference
 
+from ..runs import Result, data_notes, earlier_rule
 from .comparison import ComparedRow, Comparison
 from .sheet import Column, Entry, text
 from .stored import RunsOnHand
@@ -44,8 +45,10 @@ def notes(comparisons: Sequence[Comparison], stored: RunsOnHand) -> Iterator[str
             assert gap is not None
             which = "best" if comparison.complete else "best of the rows that are complete"
             yield f"{where}{which}: {first.row.label}; to the runner-up, {second.row.label}: {difference(gap)}"
-        for left, right, found in comparison.contrasts:
-            yield f"{where}{left.row.label} − {right.row.label}: {difference(found)}"
+        adjusted = comparison.adjusted if comparison.terms.holm else None
+        for i, (left, right, found) in enumerate(comparison.contrasts):
+            corrected = "" if adjusted is None else f", p = {adjusted[i]:.2g} by Holm's correction"
+            yield f"{where}{left.row.label} − {right.row.label}: {difference(found)}{corrected}"
     yield from _about_rows(comparisons)
     if any(one.row.tuning for comparison in comparisons for one in comparison.rows):
         yield (
@@ -59,9 +62,26 @@ def notes(comparisons: Sequence[Comparison], stored: RunsOnHand) -> Iterator[str
     seconds = [run.seconds for run in stored.used if run.seconds is not None]
     if seconds and len(seconds) == len(stored.used):
         yield f"the {len(seconds)} runs took {sum(seconds) / 3600:.1f} core-hours"
+    yield from data_notes(stored.used)
+    yield from _of_earlier_rules(stored)
     yield from (f"not used: {problem}" for problem in stored.problems.values())
     if any(run.made_up for run in stored.used):
         yield "MADE UP: some of these runs were written for a test, no training took place"
+
+
+def _of_earlier_rules(stored: RunsOnHand) -> Iterator[str]:
+    """Which runs the present code would not make, and which commit does."""
+    alike: dict[str, list[Result]] = {}
+    for run in stored.used:
+        if (change := earlier_rule(run)) is not None:
+            alike.setdefault(f"{change.method}|{change.what}", []).append(run)
+    for name, runs in alike.items():
+        method, _, what = name.partition("|")
+        commits = ", ".join(sorted({str(run.provenance.get("commit"))[:12] for run in runs}))
+        yield (
+            f"{method}: {len(runs)} runs (commit {commits}) were made by an earlier rule: {what}; "
+            "--run --again makes them anew"
+        )
 
 
 def difference(found: Difference) -> str:

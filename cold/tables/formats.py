@@ -20,7 +20,7 @@ from coldtheory.ground.statistics import Difference, Spread, spread
 from . import footnotes
 from .comparison import ComparedRow, Comparison
 from .make import FilledTable
-from .sheet import DASH, Entry, Sheet, text
+from .sheet import DASH, Entry, Interval, Sheet, text
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -32,10 +32,12 @@ _LATEX = {
 def show(console: Console, sheet: Sheet) -> None:
     """The table, the words below it, and the commands that fill its gaps."""
     table = Table(box=None, pad_edge=False, title=escape(sheet.title), title_justify="left", title_style="bold")
-    for column in sheet.columns:
+    columns = [column for column in sheet.columns if column.terminal]
+    for column in columns:
         table.add_column(escape(column.name), justify="left" if column.kind == "text" else "right", overflow="fold")
     for row in sheet.rows:
-        shown = [(escape(text(entry, column)), entry) for entry, column in zip(row, sheet.columns, strict=True)]
+        both = zip(row, sheet.columns, strict=True)
+        shown = [(escape(text(entry, column)), entry) for entry, column in both if column.terminal]
         table.add_row(*(f"[bold]{word}[/]" if entry.bold else word for word, entry in shown))
     console.print(table)
     for note in sheet.notes:
@@ -88,7 +90,7 @@ def comma_separated(sheet: Sheet) -> str:
     writer = csv.writer(out, lineterminator="\n")
     header: list[str] = []
     for column in sheet.columns:
-        more = {"spread": ("sd",), "difference": ("low", "high")}.get(column.kind, ())
+        more = {"spread": ("sd",), "difference": ("low", "high"), "interval": ("low", "high")}.get(column.kind, ())
         header += [column.name, *(f"{column.name} {word}" for word in more)]
     writer.writerow(header)
     for row in sheet.rows:
@@ -111,8 +113,8 @@ def _numbers(entry: Entry, kind: str) -> list[str]:
     if kind == "spread":
         found = (value.mean, value.sd) if isinstance(value, Spread) else (None, None)
         return ["" if number is None else repr(number) for number in found]
-    if kind == "difference":
-        three = (value.mean, value.low, value.high) if isinstance(value, Difference) else (None, None, None)
+    if kind in ("difference", "interval"):
+        three = (value.mean, value.low, value.high) if isinstance(value, Difference | Interval) else (None,) * 3
         return ["" if number is None else repr(number) for number in three]
     return [value if isinstance(value, str) else ""]
 
@@ -169,6 +171,7 @@ def _comparison(one: Comparison) -> dict[str, Any]:
         "contrasts": [
             {"left": left.row.key, "right": right.row.key, **asdict(found)} for left, right, found in one.contrasts
         ],
+        "p_by_holm": one.adjusted if one.terms.holm else None,
     }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from coldtheory.ground.errors import ColdError, unknown_name
 
+from ..runs import Result, earlier_rule
 from .comparison import Comparison, compared
 from .sheet import Sheet
 from .sheets import in_full, side_by_side
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ..grid import Engine, Event
 
 PRINTED = ("complexity", "hyperparams")
+REPRODUCIBILITY = "reproducibility"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +36,7 @@ class FilledTable:
 def names() -> list[str]:
     """All tables: those of the paper, then further benchmarks."""
     told = declarations()
-    return [*told["full"]["tables"], *PRINTED, *told["benchmark"]]
+    return [*told["full"]["tables"], *PRINTED, REPRODUCIBILITY, *told["benchmark"]]
 
 
 def terms_of(
@@ -50,7 +52,7 @@ def terms_of(
     rows  : only these
     seeds : in place of the table's; rows that are reduced to seeds of their own keep those
     """
-    known = [one for one in names() if one not in PRINTED]
+    known = [one for one in names() if one not in (*PRINTED, REPRODUCIBILITY)]
     if name not in known:
         raise unknown_name("table of runs", name, known)
     found = full_size(name, kind) if name in declarations()["full"]["tables"] else (benchmark(name, kind),)
@@ -86,20 +88,36 @@ def fill_table(
     engine: Engine,
     data_root: Path | None = None,
     retry_failed: bool = False,
+    again: bool = False,
     on_event: Callable[[Event], None] | None = None,
 ) -> tuple[FilledTable, dict[str, str]]:
     """The table with all the runs that could be made, and why the others could not, by run id.
+
+    again : also make runs anew that followed an earlier rule of their method, and put them in the place of the stored
 
     Runs for tuning come first: which final runs there are depends on what tuning chose, so each round makes what can
     be named by then, until nothing is left to do. Weights are not kept, so that finished rows are small enough to be
     committed.
     """
     from ..grid import fill  # noqa: PLC0415  (joblib and more, only where runs are made)
+    from ..verify import run_again, to_replace  # noqa: PLC0415
 
     tried: set[str] = set()
     failed: dict[str, str] = {}
     while True:
         made = make(name, terms, roots)
+        if again and (old := _to_repeat(made, tried)):
+            tried |= {run.run_id for run in old}
+            done = run_again(
+                old,
+                engine=engine,
+                data_root=data_root,
+                replacing=to_replace,
+                retry_failed=retry_failed,
+                on_event=on_event,
+            )
+            failed |= {one.stored.run_id: one.error for one in done if one.error}
+            continue
         missing = {run.run_id: run for one in made.comparisons for run in one.missing if run.run_id not in tried}
         if not missing:
             return made, failed
@@ -111,6 +129,13 @@ def fill_table(
                 weights=False, on_event=on_event,
             )  # fmt: skip
             failed |= {**report.failed, **dict.fromkeys(report.busy, "another program runs it now")}
+
+
+def _to_repeat(made: FilledTable, tried: set[str]) -> list[Result]:
+    """Runs by an earlier rule. As long as there are some for tuning, those alone: what they choose names the others."""
+    old = [run for run in made.stored.used if run.run_id not in tried and earlier_rule(run) is not None]
+    tuning = [run for run in old if run.config.get("evaluate_on") == "validation"]
+    return tuning or old
 
 
 def sheets(made: FilledTable, call: str) -> list[Sheet]:

@@ -6,15 +6,26 @@ from dataclasses import dataclass
 
 from coldtheory.ground.statistics import Difference, Spread
 
-Value = str | Spread | Difference | None
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and its interval over seeds; one seed has none."""
+
+    mean: float
+    low: float | None
+    high: float | None
+
+
+Value = str | Spread | Difference | Interval | None
 DASH = "–"
 
 
 @dataclass(frozen=True)
 class Column:
     name: str
-    kind: str = "text"  #: text, spread or difference
+    kind: str = "text"  #: text, spread, difference or interval
     digits: int = 2
+    terminal: bool = True  #: False: too wide for a terminal, shown in the other formats
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,8 @@ def text(entry: Entry, column: Column) -> str:
     '91.51 ± 0.06'
     >>> text(Entry(Difference(1.07, 0.44, 1.7, ())), Column("", "difference"))
     '+1.07 [+0.44, +1.70]'
+    >>> text(Entry(Interval(91.07, 90.44, 91.7)), Column("", "interval"))
+    '91.07 [90.44, 91.70]'
     """
     value, digits = entry.value, column.digits
     if isinstance(value, Spread):
@@ -49,4 +62,7 @@ def text(entry: Entry, column: Column) -> str:
     if isinstance(value, Difference):
         interval = "" if value.low is None else f" [{value.low:+.{digits}f}, {value.high:+.{digits}f}]"
         return f"{value.mean:+.{digits}f}{interval}"
+    if isinstance(value, Interval):
+        ends = "" if value.low is None else f" [{value.low:.{digits}f}, {value.high:.{digits}f}]"
+        return f"{value.mean:.{digits}f}{ends}"
     return DASH if value is None or value == "" else value

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from coldtheory.ground.errors import ColdError
 
-from ..runs import Result, check_same_run, default_roots, find_runs
+from ..config import RunConfig
+from ..runs import Result, check_same_run, default_roots, find_runs, identified
 from .wanted import WantedRun
 
 
@@ -18,6 +19,13 @@ class RunsOnHand:
         self._found = find_runs(*(default_roots() if roots is None else roots))
         self._runs: dict[str, Result | None] = {}
         self.problems: dict[str, str] = {}  #: by run id, one line each
+
+    def of(self, config: RunConfig) -> Result | None:
+        """The finished run of these settings, whichever table or study asks for it."""
+        found = self._found.of(identified(config))
+        if found is not None:
+            self._runs[found.run_id] = found
+        return found
 
     def get(self, wanted: WantedRun) -> Result | None:
         """The run that is wanted, or None if there is none that can be used."""

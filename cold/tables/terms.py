@@ -92,6 +92,7 @@ class Terms:
     tuning_out: Path
     printed: tuple[str, str, int] | None
     contrasts: tuple[tuple[str, str], ...]
+    holm: bool = False  #: whether all contrasts are one family, corrected for their number
 
 
 @dataclass(frozen=True)
@@ -219,6 +220,7 @@ def _terms(name: str, kind: str, about: Settings) -> Terms:
         tuning_out=Path(about["tuning_out"] if "tuning_out" in about else about["out"]),
         printed=None if printed is None else (str(printed[0]), str(printed[1]), int(printed[2])),
         contrasts=tuple((left, right) for left, right in about.get("contrasts", [])),
+        holm=bool(about.get("holm", False)),
     )
 
 
@@ -264,6 +266,24 @@ def _method(name: str) -> Settings:
     return {**known, **told.get(name, {})}
 
 
+def tuning_defaults() -> Settings:
+    """What every tuning run has, unless a benchmark says otherwise: the held-out share and the seed."""
+    shared = declarations()["tuning"]
+    return {**shared["settings"], "seed": shared["seed"]}
+
+
+def on_equal_terms(method: str, base: Settings) -> tuple[Settings, Tuning | None]:
+    """What the file gives a method on equal terms, and what is tuned of it, on a benchmark of any settings `base`.
+
+    A method of the user's own has its learning rate tuned; one that the file leaves untuned has None.
+    """
+    known = method in METHODS or method in declarations()["method"]
+    about = _method(method) if known else {}
+    with _following_schema(method):
+        tuning = _tuning(method, method, about, {"base": base}) if about.get("tuned", True) else None
+    return about.get("equal", {}), tuning
+
+
 def _row(key: str, kind: str, about: Settings) -> Row:
     variant = declarations()["variant"].get(key, {})
     name = variant.get("method", key)
@@ -280,7 +300,7 @@ def _row(key: str, kind: str, about: Settings) -> Row:
         seeds=tuple(variant.get("seeds", _seeds(about))),
         fixed=layered(own.settings, equal, variant.get("settings", {})),
         final=variant.get("final", {}),
-        tuning=_tuning(name, method, about) if tuned else None,
+        tuning=_tuning(key, name, method, about) if tuned else None,
         reduced=variant.get("reduced") or about.get("reduced", {}).get(key, ""),
         absent=about.get("absent", {}).get(key, "") or own.absent,
         borrowed=own.borrowed,
@@ -290,10 +310,10 @@ def _row(key: str, kind: str, about: Settings) -> Row:
     )
 
 
-def _tuning(name: str, method: Settings, about: Settings) -> Tuning:
+def _tuning(key: str, name: str, method: Settings, about: Settings) -> Tuning:
     shared = declarations()["tuning"]
     settings = {**about.get("tuning", shared["settings"]), "seed": shared["seed"]}
-    parameter = about.get("parameter", {}).get(name, method.get("parameter"))
+    parameter = about.get("row-parameter", {}).get(key) or about.get("parameter", {}).get(name, method.get("parameter"))
     found = None if parameter is None else _parameter(parameter, {**about["base"], "method": name})
     return Tuning(tuple(about.get("rates", shared["lr"])), settings, found)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..config import RunConfig
 from ..presets import build_config
+from ..runs import identified
 from .terms import Row, Settings, Terms, layered
 
 
@@ -23,7 +24,7 @@ class WantedRun:
 
     @cached_property
     def config(self) -> RunConfig:
-        return build_config(None, self.flags)
+        return identified(build_config(None, self.flags))
 
     @cached_property
     def run_id(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,12 +13,14 @@ from ..ground.checks import numbers
 from ..ground.errors import ColdError
 from ..ideal import ideal_points, smallest_feasible_delta
 from ..quadratics import Array, Quadratics
+from ..tasks import Tasks
 
 if TYPE_CHECKING:
     from .facts import Facts
     from .run_facts import RunFacts
 
 _INTERIOR = 2e-9  # the solver needs a delta' that exceeds the smallest feasible one by this share
+_KEPT = 32  # solutions that are remembered: statements ask for those of the same streams again and again
 _ROUNDING = 1e-9  # share of delta' by which a constraint may seem broken; it is then counted into delta'
 
 
@@ -50,9 +53,10 @@ def solve(facts: RunFacts, delta_prime: ArrayLike | None, w_star: ArrayLike | No
     count = streams[0] if streams else 1
     flat = run.tasks if streams else run.tasks[None]
     delta = np.broadcast_to(run.delta, lead).reshape(count, -1)
+    each = [_Stream(flat[i]) for i in range(count)]
     lowest = np.zeros((count, 1))
     if delta_prime is None or w_star is None:
-        lowest = np.array([smallest_feasible_delta(flat.phi_hat[i]) for i in range(count)])[:, None]
+        lowest = np.array([_lowest(stream) for stream in each])[:, None]
     if delta_prime is None:
         wanted = np.where(delta > lowest, 0.5 * (lowest + delta), np.nan)
     else:
@@ -64,7 +68,7 @@ def solve(facts: RunFacts, delta_prime: ArrayLike | None, w_star: ArrayLike | No
         possible = wanted > lowest * (1.0 + _INTERIOR)
         for i in range(count):
             for value in np.unique(wanted[i][possible[i]]):
-                w[i, wanted[i] == value] = ideal_points(flat[i], float(value)).w_star
+                w[i, wanted[i] == value] = _solution(each[i], float(value))
         points = w.reshape(*lead, run.tasks.T, run.tasks.d)
     else:
         points = _shaped("w_star", w_star, (*lead, run.tasks.T, run.tasks.d))
@@ -74,6 +78,32 @@ def solve(facts: RunFacts, delta_prime: ArrayLike | None, w_star: ArrayLike | No
     used = np.where(feasible, np.maximum(limit, excess), limit)
     loss = facts.phi.at(points)
     return Comparators(points, loss, _memory_gap(facts.phi_hat, loss, points), used, feasible)
+
+
+class _Stream:
+    """One stream of tasks that equals every other one with the same numbers."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self.tasks = tasks
+        losses = (tasks.phi, tasks.phi_hat)
+        arrays = [array for q in losses for array in (q.optima, q.hessians, q.offsets)]
+        self._content = tuple((array.shape, array.tobytes()) for array in arrays)
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Stream) and self._content == other._content
+
+
+@lru_cache(maxsize=_KEPT)
+def _lowest(stream: _Stream) -> float:
+    return smallest_feasible_delta(stream.tasks.phi_hat)
+
+
+@lru_cache(maxsize=_KEPT)
+def _solution(stream: _Stream, delta_prime: float) -> Array:
+    return ideal_points(stream.tasks, delta_prime).w_star
 
 
 def _shaped(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:

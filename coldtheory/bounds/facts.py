@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from ..ground.errors import ColdError, unknown_name
 from ..memory import Samples
 from ..quadratics import Array
+from ..settings import OWN
 from ..tolerance import RTOL, loss_rounding
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Facts:
 
     T: int
     lead: tuple[int, ...]
-    reference: str  #: "previous" (Case 1), "best" (Case 2) or "stored" (Case 3)
+    reference: str  #: "previous" (Case 1), "best" (Case 2), "stored" (Case 3), or "own" for a rule of the user's
     weights: str  #: "mean", "sum" or "none"
     solver: str  #: "gd", "exact", or "prescribed" for models that follow no rule
     projected: bool
@@ -252,6 +253,16 @@ class Facts:
         worse = np.where(np.tri(self.T, k=-1, dtype=bool), self.hat_ref - own, -np.inf).max(axis=(-2, -1))
         return np.asarray(worse <= 2.0 * self.hat_rounding)
 
+    @cached_property
+    def _reference_possible(self) -> np.ndarray:
+        """hatPhi_k(ref_{t,k}) >= inf hatPhi_k for all k < t. No model is below the infimum; a number that a rule of the
+        user's returns may be, (...)."""
+        if self.reference != OWN:
+            return np.ones(self.lead, bool)
+        above = self.hat_ref - (self.hat - self.hat_above)[..., 1:, :]
+        least = np.where(np.tri(self.T, k=-1, dtype=bool), above, np.inf).min(axis=(-2, -1))
+        return np.asarray(least >= -2.0 * self.hat_rounding)
+
     def premise(self, name: str) -> np.ndarray:
         """Whether each run meets the premise, (...)."""
         checks: dict[str, Callable[[], Any]] = {
@@ -265,6 +276,7 @@ class Facts:
             "Case 2": lambda: self.reference == "best",
             "Case 3": lambda: self.reference == "stored",
             "no reference is worse than x_k": lambda: self._reference_no_worse,
+            POSSIBLE: lambda: self._reference_possible,
             "plain queue": lambda: self.controller == "queue",
             "leaky queue": lambda: self.controller in ("leaky", "queue"),  # with a = 0 it is the plain one
             "Yu-Neely controller": lambda: self.controller == "yu-neely",
@@ -292,6 +304,8 @@ class Facts:
         return np.broadcast_to(np.asarray(checks[name]()), self.lead)
 
 
+#: What every comparison of an increment with an infimum takes for granted; models meet it, numbers need not.
+POSSIBLE = "no reference is below the infimum"
 #: What every statement about V and the queues takes for granted, unless it is proved for more.
 PLAIN = ("plain queue", "V is constant")
 #: What the gradient theorems take for granted of the algorithm.

@@ -9,6 +9,10 @@ Statement (mean weights; x_t minimises DPP_t up to eps_t; hatPhi_k(w*_t) - inf h
     B   = sum_t (t-1)/(T-1) b_t                             (sharp, never the larger one)
     b_t = Delta_t + eps_t + V [Phi_t(w*_t) - Phi_t(x_t)] - (delta - delta') Qbar[t-1]
 
+and, whatever the models and weights (steps 6 and 7 of the proof alone),
+
+    mean of F_k[t] over all pairs  <=  delta + 2/(T(T-1)) sum_k Q_k[T]                     (queues)
+
 Conventions: eps_t is measured, so that the exact minimiser, gradient descent, noise, projection and prescribed models
 are all covered. All that is asked of the reference is that it is no worse on task k than x_k. B = O(V T), so that the
 excess over delta falls as sqrt(V/T); for V = T^(1/3) it and Theorem 1's gap are both O(T^(-1/3)) (form rate).
@@ -23,10 +27,10 @@ from ..quadratics import Array
 from ..tolerance import RTOL, loss_rounding
 from .base import Bound, Explanation, Statement, make
 from .comparators import Comparators, comparators
-from .facts import PLAIN, Facts
+from .facts import PLAIN, POSSIBLE, Facts
 
 _NAME = ("forgetting", "new:forgetting")
-_PREMISES = ("mean weights", "no reference is worse than x_k", *PLAIN)
+_PREMISES = ("mean weights", "no reference is worse than x_k", POSSIBLE, *PLAIN)
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -50,6 +54,19 @@ def rate(facts: Facts, delta_prime: ArrayLike | None = None, w_star: ArrayLike |
     inside = (span + facts.delta) ** 2 + 2.0 * facts.V * loss + 2.0 * eps
     more = {"delta' <= delta": np.asarray(star.delta_prime <= facts.delta), "models in W": facts.models_inside}
     return _make("rate", facts, star, np.sqrt(2.0 * inside / facts.T), more=more)
+
+
+def queues(facts: Facts) -> Bound:
+    """After the run, from the queues that it ended with: delta + 2/(T(T-1)) sum_k Q_k[T]. Nothing is asked of the
+    models, so that it can be evaluated on a network, too."""
+    pairs = max(facts.T * (facts.T - 1) / 2, 1.0)
+    terms = {
+        "delta": facts.delta * (1.0 if facts.T > 1 else 0.0),
+        "last queues": facts.Q[..., -1, :].sum(axis=-1) / pairs,
+    }
+    return make(_NAME, "queues", facts, facts.avg_forgetting, terms=terms, kind="tight",
+                attained="two tasks, the first of which is forgotten by more than delta",
+                premises=("no reference is worse than x_k", "plain queue"), magnitude=facts.hat_scale)  # fmt: skip
 
 
 def budget(facts: Facts, star: Comparators) -> dict[str, Array]:
@@ -100,7 +117,7 @@ STATEMENT = Statement(
     id="forgetting",
     title="Real forgetting: the mean over all pairs of tasks, Cases 2 and 3",
     label=_NAME[1],
-    forms={"proved": proved, "sharp": sharp, "rate": rate},
+    forms={"proved": proved, "sharp": sharp, "rate": rate, "queues": queues},
     latex=r"\frac{2}{T(T-1)}\sum_{t=2}^T\sum_{k<t}[\hat\Phi_k(x_t)-\hat\Phi_k(x_k)]\le\delta+\frac2T\sqrt{2B},\quad "
     r"B=\sum_t\bigl(\Delta_t+\varepsilon_t+V[\Phi_t(w_t^*)-\Phi_t(x_t)]-(\delta-\delta')\bar Q[t-1]\bigr)",
     explain=Explanation(
@@ -116,6 +133,7 @@ STATEMENT = Statement(
         terms={
             "delta": "the tolerance, once per pair",
             "excess": "(2/T) times the root mean square of the last queues, bounded by the parts of B",
+            "last queues": "the queues at the end of the run, per pair of tasks: what the queues say of themselves",
         },
     ),
     family={"T": (2, 5), "reference": "stored", "solver": "exact", "hessians": "scalar", "ideal": True},

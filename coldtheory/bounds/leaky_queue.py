@@ -32,10 +32,10 @@ from ..quadratics import Array
 from .base import Bound, Explanation, Statement, average
 from .comparators import Comparators, comparators
 from .energy import Energy, bound_of, comparison, energy, forgotten, pairs, told
-from .facts import Facts
+from .facts import POSSIBLE, Facts
 
 _NAME = ("leaky_queue", "new:leaky_queue")
-_METHOD = ("leaky queue", "mean weights")
+_METHOD = ("leaky queue", "mean weights", POSSIBLE)
 _make = partial(bound_of, _NAME)
 
 
@@ -94,8 +94,8 @@ def cap(facts: Facts) -> Bound:
     most = np.maximum(facts.gaps - np.asarray(facts.delta)[..., None], 0.0)
     terms = {"largest increment": most[..., None, :] * count}
     where = "every model at the point of W where a task is worst, after one at its best"
-    return _make("cap", facts, facts.Q[..., 1:, :], terms, ("leaky queue", "models in W"), trailing=2, kind="tight",
-                 attained=where, size=facts.hat_scale[..., None, None])  # fmt: skip
+    return _make("cap", facts, facts.Q[..., 1:, :], terms, ("leaky queue", "models in W", POSSIBLE), trailing=2,
+                 kind="tight", attained=where, size=facts.hat_scale[..., None, None])  # fmt: skip
 
 
 def violation(facts: Facts) -> Bound:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..quadratics import Array
 from .base import Bound, Explanation, Statement, make
-from .facts import Facts
+from .facts import POSSIBLE, Facts
 
 _NAME = ("lindley", "eq:queue_update")
 
@@ -64,7 +64,7 @@ def a_priori(facts: Facts) -> Bound:
         "a_priori",
         facts,
         terms,
-        premises=("plain queue", "models in W"),
+        premises=("plain queue", "models in W", POSSIBLE),
         attained="delta = 0, from the optimum to the rim",
     )
 

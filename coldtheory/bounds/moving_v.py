@@ -29,12 +29,12 @@ from ..quadratics import Array
 from ..tolerance import RTOL
 from .base import Bound, Explanation, Kind, Statement, make
 from .comparators import Comparators, comparators
-from .facts import MOVING, Facts, Reading
+from .facts import MOVING, POSSIBLE, Facts, Reading
 
 _GAP = ("moving_gap", "new:moving_gap")
 _QUEUE = ("moving_queue", "new:moving_queue")
 _GRADIENT = ("moving_gradient", "new:moving_gradient")
-_MINIMISER = ("exact minimiser", "no projection", "queues drive the model", "plain queue")
+_MINIMISER = ("exact minimiser", "no projection", "queues drive the model", "plain queue", POSSIBLE)
 _METHOD = ("the method's own models", "no projection", "exact gradients", "queues drive the model", "plain queue")
 _STEP = "eta <= 2/alpha_t, or the minimiser"
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from .base import Bound, Explanation, Statement, make
-from .facts import Facts
+from .facts import POSSIBLE, Facts
 
 _NAME = ("no_tradeoff", "new:no_tradeoff")
 
@@ -28,8 +28,8 @@ def proved(facts: Facts) -> Bound:
     since = np.where(np.tri(facts.T, k=-1, dtype=bool), over, 0.0)
     size = (facts.hat_scale + facts.T * facts.delta)[..., None, None]
     return make(_NAME, "proved", facts, facts.Q[..., 1:, :], terms={"excess": np.cumsum(since, axis=-2)}, kind="tight",
-                attained="a reference at the infimum, and no increment below 0", premises=("plain queue",), trailing=2,
-                magnitude=size)  # fmt: skip
+                attained="a reference at the infimum, and no increment below 0", premises=("plain queue", POSSIBLE),
+                trailing=2, magnitude=size)  # fmt: skip
 
 
 STATEMENT = Statement(

@@ -42,7 +42,7 @@ class RunFacts(Facts):
         self.run, self._given_ball = run, ball
         self._kept: dict[tuple[str, str], Array] = {}
         self.T, self.lead = run.tasks.T, run.diverged.shape
-        self.reference, self.weights = settings.reference, settings.weights
+        self.reference, self.weights = settings.case, settings.weights
         self.solver = "prescribed" if isinstance(run, PrescribedRun) else settings.solver
         self.projected, self.noisy, self.convex = settings.ball is not None, bool(np.any(settings.noise > 0)), True
         self.controller, self.leak = settings.controller.name, getattr(settings.controller, "a", 0.0)
@@ -112,6 +112,8 @@ class RunFacts(Facts):
 
     @cached_property
     def hat_ref(self) -> Array:  # type: ignore[override]
+        if self.run.reference_loss is not None:  # the answers of a rule of one's own
+            return self.run.reference_loss
         return reference_values(self.hat, self.reference, self.run.settings.window)
 
     @cached_property
@@ -277,7 +279,14 @@ class RunFacts(Facts):
         return self._once(measures.rho_minus, reading)
 
     def comparators(self, delta_prime: ArrayLike | None, w_star: ArrayLike | None) -> Comparators:
-        return solve(self, delta_prime, w_star)
+        if delta_prime is not None or w_star is not None:
+            return solve(self, delta_prime, w_star)
+        return self._ideal
+
+    @cached_property
+    def _ideal(self) -> Comparators:
+        """Solutions of eq. ideal_cl: a convex programme per task, which many statements share."""
+        return solve(self, None, None)
 
     def inside(self, points: Array) -> np.ndarray:
         return contains(self.ball, points)

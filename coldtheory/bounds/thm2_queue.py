@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike
 from ..quadratics import Array
 from .base import Bound, Explanation, Kind, Statement, average, make
 from .comparators import Comparators, comparators
-from .facts import PLAIN, Facts
+from .facts import PLAIN, POSSIBLE, Facts
 
 _NAME = ("thm2", "thm:queue_stability")
-_PREMISES = ("exact minimiser", "no projection", "queues drive the model", *PLAIN)
+_PREMISES = ("exact minimiser", "no projection", "queues drive the model", POSSIBLE, *PLAIN)
 
 
 def printed(facts: Facts, delta_prime: ArrayLike | None = None, w_star: ArrayLike | None = None) -> Bound:

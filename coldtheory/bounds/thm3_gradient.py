@@ -18,29 +18,30 @@ import numpy as np
 
 from ..quadratics import Array
 from .base import Bound, Explanation, Kind, Statement, average, make
-from .facts import DESCENT, Facts, Reading
+from .facts import DESCENT, POSSIBLE, Facts, Reading
 
 _NAME = ("thm3", "thm:gradient_norm_bound")
+_METHOD = (*DESCENT, POSSIBLE)  # the cap on the queues counts increments, each at most l r^2/2
 
 
 def printed(facts: Facts) -> Bound:
     """As printed: c_t = f_t = 1 and alpha_t with the mean of the queues, whatever the weights of the update."""
     series, first = _terms(facts, "ball", facts.r, np.ones(facts.T), np.ones(facts.T))
-    premises = (*DESCENT, "eta <= 1/(2 alpha_t) as printed", "models in W")
+    premises = (*_METHOD, "eta <= 1/(2 alpha_t) as printed", "models in W")
     return _make("printed", facts, facts.grad_sq_before, series, first, premises, "false as printed")
 
 
 def corrected(facts: Facts) -> Bound:
     """c_t and f_t that fit the weights and the case; eta <= 1/alpha_t is enough."""
     series, first = _terms(facts, "ball", facts.r, queue_cap(facts), facts.gain)
-    return _make("corrected", facts, facts.grad_sq_before, series, first, (*DESCENT, "eta <= 1/alpha_t", "models in W"))
+    return _make("corrected", facts, facts.grad_sq_before, series, first, (*_METHOD, "eta <= 1/alpha_t", "models in W"))
 
 
 def trajectory(facts: Facts) -> Bound:
     """Variation, conflict and distances at the models only: no set W is needed."""
     series, first = _terms(facts, "trajectory", facts.r_models, queue_cap(facts), facts.gain)
     where = "T = 1, eta alpha = 1, down to loss 0"
-    premises = (*DESCENT, "eta <= 1/alpha_t")
+    premises = (*_METHOD, "eta <= 1/alpha_t")
     return _make("trajectory", facts, facts.grad_sq_before, series, first, premises, "tight", where)
 
 
@@ -48,7 +49,7 @@ def sharp(facts: Facts) -> Bound:
     """As `trajectory`, with 1/(1 - eta alpha/2) for 2: half the bound for small steps, and any eta < 2/alpha."""
     series, first = _terms(facts, "trajectory", facts.r_models, queue_cap(facts), facts.gain, step_factor(facts))
     where = "T = 1, eta alpha = 1, down to loss 0"
-    return _make("sharp", facts, facts.grad_sq_before, series, first, (*DESCENT, "eta < 2/alpha_t"), "tight", where)
+    return _make("sharp", facts, facts.grad_sq_before, series, first, (*_METHOD, "eta < 2/alpha_t"), "tight", where)
 
 
 def inner_average(facts: Facts) -> Bound:
@@ -57,14 +58,14 @@ def inner_average(facts: Facts) -> Bound:
     J = np.broadcast_to(facts.steps, facts.lead)
     series = {name: values if name == "conflict" else values / J[..., None] for name, values in series.items()}
     first = {name: values / J for name, values in first.items()}
-    premises = (*DESCENT, "eta <= 1/alpha_t", "models in W", "inner iterates in W")
+    premises = (*_METHOD, "eta <= 1/alpha_t", "models in W", "inner iterates in W")
     return _make("inner_average", facts, facts.grad_inner, series, first, premises)
 
 
 def after_update(facts: Facts) -> Bound:
     """Convex losses: the gradient after the step obeys the same bound."""
     series, first = _terms(facts, "ball", facts.r, queue_cap(facts), facts.gain)
-    premises = (*DESCENT, "eta <= 1/alpha_t", "models in W", "convex losses")
+    premises = (*_METHOD, "eta <= 1/alpha_t", "models in W", "convex losses")
     return _make("after_update", facts, facts.grad_sq_after, series, first, premises)
 
 

@@ -2,6 +2,7 @@
 
 base   what a claim is, what its check finds, and how a check is run
 known  all claims that are installed, found through entry points
+power  how many seeds would settle an open claim, and what they would cost
 text   claims in words: paragraphs, JSON, and the page with the table of all claims
 """
 
@@ -12,6 +13,7 @@ from .base import (
     CheckedClaim,
     Claim,
     Finding,
+    Further,
     NoRuns,
     Registry,
     RunSource,
@@ -19,6 +21,7 @@ from .base import (
     run_claim,
 )
 from .known import all_claims, find_claims, seen_in
+from .power import Power, powers, together
 from .text import plain, reflow, table_of, tallies
 
 __all__ = [
@@ -28,16 +31,20 @@ __all__ = [
     "CheckedClaim",
     "Claim",
     "Finding",
+    "Further",
     "NoRuns",
+    "Power",
     "Registry",
     "RunSource",
     "Verdict",
     "all_claims",
     "find_claims",
     "plain",
+    "powers",
     "reflow",
     "run_claim",
     "seen_in",
     "table_of",
     "tallies",
+    "together",
 ]

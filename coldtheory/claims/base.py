@@ -67,11 +67,26 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
+class Further:
+    """What more seeds of a claim's runs would take.
+
+    looks    at which it may be looked at, in order: a number of seeds, and the chance that an interval may miss
+    seconds  of processor time for one more seed, by kind of run: claims share runs of the same kind
+    command  of two numbers of seeds, stored and wanted: what makes the runs between them
+    """
+
+    looks: tuple[tuple[int, float], ...]
+    seconds: Mapping[str, float]
+    command: Callable[[int, int], str]
+
+
+@dataclass(frozen=True)
 class RunSource:
     """Where the runs lie that checks read, and how to tell whether one of them has changed."""
 
     folder: Callable[[], Path]  #: the one that serves unless the user names another
     digests: Callable[[Path], Mapping[str, str]]  #: of all runs in a folder, by id
+    further: Callable[[Path, CheckedClaim], Further] | None = None  #: of the runs that a check has used
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,12 @@ def reflow(text: str, width: int = 100) -> str:
             z
     """
     paragraphs = text.split("\n\n")
-    return "\n\n".join(_folded(p, width) if re.search(r"^\s", p, re.M) else textwrap.fill(p, width) for p in paragraphs)
+    return "\n\n".join(_folded(p, width) if re.search(r"^\s", p, re.M) else _filled(p, width) for p in paragraphs)
+
+
+def _filled(paragraph: str, width: int) -> str:
+    """Ids of claims, such as toy-one-step, stay whole."""
+    return textwrap.fill(paragraph, width, break_on_hyphens=False)
 
 
 def _folded(paragraph: str, width: int) -> str:

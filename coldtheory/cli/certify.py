@@ -27,7 +27,7 @@ def certify(
         Literal["small", "full"], typer.Option("--size", help="full: more tasks and more settings.")
     ] = "small",
     only: Annotated[
-        list[str] | None, typer.Option("--only", help="An id, or the beginning of ids; may be repeated.")
+        list[str] | None, typer.Option("--only", help="Only this id, or the ids that begin so. May be repeated.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

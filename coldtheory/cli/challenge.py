@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +16,7 @@ from ..search import Challenge, Plan, challenge, save_instance
 from ..search.challenge import CANDIDATES as MANY
 from ..search.plans import check_form, first_form
 from . import replay
-from .options import JsonOption, StatementArgument
+from .options import FormOption, InstanceOption, JsonOption, PlotOption, StatementArgument
 from .search import as_rerun, check_endings, record, show
 
 CANDIDATES = 20_000  #: runs per form that `check` tries
@@ -30,13 +29,13 @@ def add_to(app: typer.Typer) -> None:
 
 def challenge_one(
     statement: StatementArgument,
-    form: Annotated[
-        str | None, typer.Option("--form", help="Any form of it (default: printed, if it has one, else the first).")
-    ] = None,
-    candidates: Annotated[int, typer.Option("--candidates", help="The budget in runs.")] = MANY,
-    seed: Annotated[int, typer.Option("--seed", help="Which random runs are tried.")] = 0,
-    out: Annotated[Path | None, typer.Option("--out", help="Save the instance in this .toml file.")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the instance into this .png or .pdf file.")] = None,
+    form: FormOption = None,
+    candidates: Annotated[int, typer.Option("--candidates", help="Number of runs to try.")] = MANY,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Seed of the random numbers. On one machine, equal seeds try equal runs.")
+    ] = 0,
+    out: InstanceOption = None,
+    plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Try to prove a statement wrong: random runs, extreme ones, and runs that climb towards a violation.

@@ -12,13 +12,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..claims import NO_RUNS, Claim, all_claims, find_claims, reflow, table_of, tallies
+from ..claims import NO_RUNS, Claim, all_claims, find_claims, powers, reflow, table_of, tallies
 from ..ground.command_line import JsonOption
 from ..ground.errors import ColdError
 from ..ground.terminal import Bar
 from ..report.outcomes import FAILED, Outcomes, Row, as_json, place, read_outcomes, run_checks, store_outcomes
 from . import options as o
 from .challenge import CANDIDATES, check_statement
+from .power import print_power
 
 _COLOURS = {
     "holds": "green",
@@ -48,13 +49,14 @@ def check(
     only: Annotated[
         str | None,
         typer.Option(
-            "--only", help="An id (with its readings), a label ('new:' for all beyond the paper), or how ids begin."
+            "--only", help="Only this id, or the ids that begin so. Also a label; 'new:' is all beyond the paper."
         ),
     ] = None,
     explain: Annotated[str | None, typer.Option("--explain", help="Explain a claim instead of checking.")] = None,
     runs: o.RunsOption = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Keep the verdicts of all claims in this results folder, for 'report'.")
+        Path | None,
+        typer.Option("--out", help="Where to write. The verdicts of all claims, in a folder of results, for 'report'."),
     ] = None,
     stale: Annotated[
         bool,
@@ -65,20 +67,27 @@ def check(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print a page of Markdown, as in docs/claims.md.")
     ] = False,
+    power: Annotated[
+        bool,
+        typer.Option("--power", help="Of claims that runs do not settle: how many seeds would, and what they cost."),
+    ] = False,
     candidates: Annotated[
-        int | None, typer.Option("--candidates", help=f"Of a statement: runs per form (default: {CANDIDATES}).")
+        int | None,
+        typer.Option("--candidates", help=f"Number of runs to try. Of a statement: per form (default: {CANDIDATES})."),
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of a statement: which runs (default: 0).")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Seed of the random numbers. Of a statement (default: 0).")
+    ] = None,
     as_json_: JsonOption = False,
 ) -> None:
     """Check every claim of the paper, and the theorems beyond it; exit 1 if one changes from its recorded verdict.
 
     With a statement of your own, try all of its forms: exit 1 if one is violated and does not say that it is false.
 
-    Example: [bold]coldtheory check --only thm3[/], [bold]coldtheory check --explain thm3[/] and
-    [bold]coldtheory check mine.py[/]
+    Example: [bold]coldtheory check --only thm3[/], [bold]coldtheory check --explain thm3[/],
+    [bold]coldtheory check --power[/] (what would settle open claims) and [bold]coldtheory check mine.py[/]
     """
-    of_claims = (only, explain, runs, out, stale or None, markdown or None)
+    of_claims = (only, explain, runs, out, stale or None, markdown or None, power or None)
     if statement is not None:
         if any(given is not None for given in of_claims):
             raise ColdError("a statement takes --candidates, --seed and --json; the other options are for claims")
@@ -93,6 +102,9 @@ def check(
     o.check_runs(runs)
     if only is not None and (out is not None or stale):
         raise ColdError("--out and --stale keep the verdicts of all claims: leave --only out")
+    if power:
+        print_power(powers(all_claims() if only is None else find_claims(only), runs), as_json=as_json_)
+        return
     if stale:
         rows = _find_stale_again(place(out or Path("results")), runs)
     else:
@@ -100,14 +112,18 @@ def check(
         rows = outcomes.rows
         if out is not None:
             store_outcomes(outcomes, place(out))
-    if as_json_:
+    _show(rows, markdown=markdown, in_json=as_json_)
+    if any(row["changed"] for row in rows):
+        raise typer.Exit(1)
+
+
+def _show(rows: Sequence[Row], *, markdown: bool, in_json: bool) -> None:
+    if in_json:
         typer.echo(json.dumps([as_json(row) for row in rows]))
     elif markdown:
         typer.echo(table_of(rows), nl=False)
     else:
         _print(rows)
-    if any(row["changed"] for row in rows):
-        raise typer.Exit(1)
 
 
 def _check(claims: Sequence[Claim], runs: Path | None) -> Outcomes:

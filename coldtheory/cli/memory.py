@@ -8,13 +8,15 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ..ground.command_line import with_old_names
 from ..ground.errors import ColdError
 from ..memory import memory_error, memory_needed
 from .options import JsonOption
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command("memory")(memory)
+    old = {"--memory": "--memory-per-task", "--tasks": "--past-tasks"}
+    app.command("memory", cls=with_old_names(old))(memory)
 
 
 def memory(
@@ -28,12 +30,12 @@ def memory(
         float | None, typer.Option("--error", help="The error that is allowed; gives the memory size.")
     ] = None,
     memory: Annotated[
-        int | None, typer.Option("--memory", help="Samples per task in the memory; gives their error.")
+        int | None, typer.Option("--memory-per-task", help="Samples per task in the memory. Gives their error.")
     ] = None,
     points: Annotated[
-        int | None, typer.Option("--points", help="Samples per task in all; without it the supply is endless.")
+        int | None, typer.Option("--points", help="Samples per task. Without it the supply is endless.")
     ] = None,
-    tasks: Annotated[int, typer.Option("--tasks", help="Number of past tasks.")] = 1,
+    tasks: Annotated[int, typer.Option("--past-tasks", help="Number of past tasks.")] = 1,
     p: Annotated[float, typer.Option("--p", help="The probability with which the answer may fail.")] = 0.05,
     curvature: Annotated[float, typer.Option("--curvature", help="The largest curvature of a sample's loss.")] = 1.0,
     every: Annotated[
@@ -49,7 +51,7 @@ def memory(
     known = {"sample_radius": sample_radius, "model_radius": model_radius, "n": points, "tasks": tasks, "p": p,
              "curvature": curvature, "every": every}  # fmt: skip
     if (error is None) == (memory is None):
-        raise ColdError("give either --error, to learn the memory size, or --memory, to learn the error")
+        raise ColdError("give either --error, to learn the memory size, or --memory-per-task, to learn the error")
     size = memory_needed(error, **known) if memory is None else memory  # type: ignore[arg-type]
     found = memory_error(size, **known)  # type: ignore[arg-type]
     if as_json:

@@ -1,4 +1,7 @@
-"""Options that several commands share, and how their texts become values."""
+"""Options that several commands share, and how their texts become values.
+
+An option has one meaning in all commands of both programs: the first sentence of its help. See docs/commands.md.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,22 @@ from ..paper import TOY
 from ..sources import Source, load_source
 from ..tasks import REGIMES
 
-RegimeOption = Annotated[
-    str, typer.Option("--regime", "-r", help="low, high, conflict, all, or a file: .toml, .npz (optima) or .csv.")
+_TASKS = "Tasks: low, high, conflict, all, or a file (.toml, .npz with optima, or .csv)."
+_REFERENCE = (
+    "Model that past tasks are compared with: previous (Case 1, COLD), best (Case 2, COLD-ORACLE) or stored (Case 3, "
+    "the model at the end of each past task)."
+)
+_CONTROLLER = "Rule for the weights of past tasks: queue, leaky, nupi, yu-neely or augmented, as in leaky:a=0.1."
+_WEIGHTS = "Weights of the queues: mean (appendix) or sum (main text)."
+_SOLVER = "How each task is solved: gd (gradient steps) or exact (the minimiser)."
+_WINDOW = "With the reference best: choose among this many latest models."
+_NOISE = "Standard deviation of the gradient noise per coordinate."
+_RUNS = "Folder of finished training runs."
+_PROFILE = "Profile of the runs, which is a name for their size: paper, cpu or smoke."
+
+RegimeOption = Annotated[str, typer.Option("--regime", "-r", help=_TASKS)]
+DrawnRegimeOption = Annotated[
+    str | None, typer.Option("--regime", "-r", help=f"{_TASKS} The newest sweep of these tasks is drawn.")
 ]
 StatementArgument = Annotated[
     str,
@@ -29,72 +46,95 @@ StatementArgument = Annotated[
         "or a Python file with a statement of your own, which is run.",
     ),
 ]
-SeedsOption = Annotated[int, typer.Option("--seeds", help="Number of task streams (seeds 0, 1, ...).")]
-TOption = Annotated[str | None, typer.Option("--T", help="Number of tasks.")]
+FormOption = Annotated[
+    str | None,
+    typer.Option("--form", help="Form of the statement: printed, corrected, sharp, ... Without it the first one."),
+]
+PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw the instance into this .png or .pdf file.")]
+InstanceOption = Annotated[Path | None, typer.Option("--out", help="Where to write. The instance, in a .toml file.")]
+SeedsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--seeds",
+        help="Seeds, by commas and as ranges: 6,7,8 or 0-19. Without it 0-19, or every stream that your file holds.",
+    ),
+]
+TOption = Annotated[str | None, typer.Option("--tasks", "--T", help="Number of tasks.")]
 DimensionOption = Annotated[int | None, typer.Option("--d", help="Dimension of the model.")]
-VOption = Annotated[str, typer.Option("--V", help="Weight of the present task: a number, or a grid to sweep.")]
+VOption = Annotated[str, typer.Option("--V", help="Weight of the present task. A sweep of V takes a grid.")]
 EtaOption = Annotated[
     str, typer.Option("--eta", help="Step size, 'auto' for 1/(2 alpha_t), or 'auto:C' for C/alpha_t.")
 ]
 DeltaOption = Annotated[str, typer.Option("--delta", help="Tolerance of the queues.")]
 StepsOption = Annotated[str, typer.Option("--steps", help="Gradient steps per task.")]
-MemoryOption = Annotated[str | None, typer.Option("--memory", help="Sampled tasks: points per task in the memory.")]
-PointsOption = Annotated[int | None, typer.Option("--points", help="Sampled tasks: points per task.")]
+MemoryOption = Annotated[
+    str | None,
+    typer.Option("--memory-per-task", help="Samples per task in the memory. Only for sampled tasks: see --points."),
+]
+PointsOption = Annotated[
+    int | None, typer.Option("--points", help="Samples per task. Without it a task is its exact loss.")
+]
 SpreadOption = Annotated[
-    float | None, typer.Option("--spread", help="Sampled tasks: standard deviation of the points.")
+    float | None, typer.Option("--spread", help="Sampled tasks: standard deviation of the samples.")
 ]
-ReferenceOption = Annotated[
-    Literal["previous", "best", "stored"],
-    typer.Option(
-        "--reference", help="previous: COLD. best: COLD-ORACLE. stored: the model at the end of each past task."
-    ),
+ReferenceOption = Annotated[Literal["previous", "best", "stored"], typer.Option("--reference", help=_REFERENCE)]
+AnyReference = Annotated[Literal["previous", "best", "stored"] | None, typer.Option("--reference", help=_REFERENCE)]
+References = Annotated[str, typer.Option("--reference", help=_REFERENCE)]
+ControllerOption = Annotated[str, typer.Option("--controller", help=_CONTROLLER)]
+AnyController = Annotated[str | None, typer.Option("--controller", help=_CONTROLLER)]
+WeightsOption = Annotated[
+    Literal["mean", "sum", "none"], typer.Option("--weights", help=f"{_WEIGHTS} none turns the queues off.")
 ]
-ControllerOption = Annotated[
-    str,
-    typer.Option(
-        "--controller", help="Weights of past tasks: queue, or leaky, nupi, yu-neely, augmented, as in leaky:a=0.1."
-    ),
-]
-References = Annotated[
-    str,
-    typer.Option(
-        "--reference", help="previous: COLD. best: COLD-ORACLE. stored: the model at the end of each past task."
-    ),
-]
-WeightsList = Annotated[
-    str, typer.Option("--weights", help="Queue weights: mean (appendix), sum (main text), none (queue off).")
-]
-Solvers = Annotated[str, typer.Option("--solver", help="gd: gradient steps. exact: the exact minimiser.")]
-Windows = Annotated[str | None, typer.Option("--window", help="With best: choose among this many latest models.")]
-Noises = Annotated[str, typer.Option("--noise", help="Standard deviation of the gradient noise per coordinate.")]
+WeightsList = Annotated[str, typer.Option("--weights", help=f"{_WEIGHTS} none turns the queues off.")]
+AnyWeights = Annotated[Literal["mean", "sum"] | None, typer.Option("--weights", help=_WEIGHTS)]
+SolverOption = Annotated[Literal["gd", "exact"], typer.Option("--solver", help=_SOLVER)]
+Solvers = Annotated[str, typer.Option("--solver", help=_SOLVER)]
+AnySolver = Annotated[Literal["gd", "exact"] | None, typer.Option("--solver", help=_SOLVER)]
+WindowOption = Annotated[int | None, typer.Option("--window", help=_WINDOW)]
+Windows = Annotated[str | None, typer.Option("--window", help=_WINDOW)]
+NoiseOption = Annotated[float, typer.Option("--noise", help=_NOISE)]
+Noises = Annotated[str, typer.Option("--noise", help=_NOISE)]
 ScheduleOption = Annotated[
     str | None,
     typer.Option(
         "--V-schedule", help="V_t = V t^P (power:P), from V to R V (geometric:R), or a file with one factor per task."
     ),
 ]
-WeightsOption = Annotated[
-    Literal["mean", "sum", "none"],
-    typer.Option("--weights", help="Queue weights: mean (appendix), sum (main text), none (queue off)."),
-]
-SolverOption = Annotated[
-    Literal["gd", "exact"], typer.Option("--solver", help="Gradient steps, or the exact minimiser.")
-]
-WindowOption = Annotated[int | None, typer.Option("--window", help="With best: choose among this many latest models.")]
-NoiseOption = Annotated[float, typer.Option("--noise", help="Standard deviation of the gradient noise per coordinate.")]
 JsonOption = command_line.JsonOption
 RunsOption = Annotated[
     Path | None,
-    typer.Option("--runs", help="Folder of training runs; without it: runs, if it holds some, or the package's own."),
+    typer.Option("--runs", help=f"{_RUNS} Without it: runs, if it holds some, or those of the package."),
 ]
-OutOption = Annotated[Path, typer.Option("--out", help="Folder of stored results.")]
+OutOption = Annotated[
+    Path, typer.Option("--out", help="Where to write. A folder of stored sweeps; what it holds is not computed again.")
+]
+ResultsOption = Annotated[Path, typer.Option("--results", help="Folder of stored sweeps.")]
+FiguresOption = Annotated[Path, typer.Option("--figures", help="Folder of pictures.")]
+PictureFormats = Annotated[str, typer.Option("--format", help="Format of the output. png, pdf or both, by commas.")]
+PictureDataset = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset", help="Name of the benchmark. Training figures: instead of the paper's; OLD=NEW replaces one."
+    ),
+]
+PictureProfile = Annotated[
+    str | None, typer.Option("--profile", help=f"{_PROFILE} Training figures: only runs of this profile are drawn.")
+]
+PaperOption = Annotated[
+    bool, typer.Option("--paper", help="Training figures: also draw the numbers that the paper prints.")
+]
 EngineOption = Annotated[
-    Literal["loky", "dask", "serial"], typer.Option("--engine", help="How the cells of the grid are computed.")
+    Literal["loky", "dask", "serial"],
+    typer.Option("--engine", help="How jobs are computed. loky: on processes of this machine; or dask, or serial."),
 ]
-JobsOption = Annotated[int, typer.Option("--jobs", help="Number of worker processes; -1 uses all cores.")]
+JobsOption = Annotated[int, typer.Option("--jobs", help="Number of jobs at a time; -1 takes all cores.")]
 SchedulerOption = Annotated[str | None, typer.Option("--scheduler", help="Address of a running dask scheduler.")]
 
 
+RESULTS = Path("results")  #: where sweeps are stored, and looked for, unless told otherwise
+PICTURES = Path("figures")  #: where pictures are written, unless told otherwise
+SEEDS = 20  #: task streams of a sweep that is told nothing
+_DIGITS = 18  # of a number of seeds
 _POINT_BYTES = 100  # of a number in a list, with what is kept of it
 
 
@@ -138,16 +178,17 @@ def parse_grid(text: str, name: str) -> list[float]:
     return [float(f"{value:.12g}") for value in values]  # ends stay what the user typed
 
 
-def parse_one(text: str, name: str, command: str) -> float:
-    """A single number, for an option that this command does not sweep."""
+def parse_one(text: str, name: str, axis: str = "") -> float:
+    """A single number, for an option that this command does not sweep; another one does, along the axis."""
     values = parse_grid(text, name)
     if len(values) != 1:
-        raise ColdError(f"--{name} takes one number here; to vary it use {command}")
+        raise ColdError(f"--{name} takes one number here; to vary it use: coldtheory sweep {axis or name}")
     return values[0]
 
 
-def parse_whole(text: str, name: str, command: str) -> int:
-    value = parse_one(text, name, command)
+def parse_whole(text: str, name: str, axis: str = "") -> int:
+    """A single whole number, in the same way."""
+    value = parse_one(text, name, axis)
     if not math.isfinite(value) or value != int(value):
         raise ColdError(f"--{name} must be a whole number, got {text}")
     return int(value)
@@ -161,8 +202,8 @@ def parse_eta(text: str) -> tuple[float | Literal["auto"], float | None]:
     """
     kind, colon, factor = text.partition(":")
     if kind != "auto":
-        return parse_one(text, "eta", "sweep-eta"), None
-    return "auto", parse_one(factor, "eta auto", "sweep-eta-factor") if colon else None
+        return parse_one(text, "eta", "eta"), None
+    return "auto", parse_one(factor, "eta auto", "eta-factor") if colon else None
 
 
 def parse_schedule(text: str | None) -> str | None:
@@ -193,6 +234,20 @@ def parse_range(text: str | None) -> tuple[float, float] | None:
     if not low < high:  # NaN is no end
         raise ColdError(f"cannot read --fit {text!r}: give LOW:HIGH, such as 50:200")
     return low, high
+
+
+def parse_seeds(text: str | None) -> list[int] | int:
+    """The seeds of --seeds. Without it the number of seeds that a sweep has of itself: a file may hold other streams.
+
+    >>> parse_seeds("0-2,7"), parse_seeds(None)
+    ([0, 1, 2, 7], 20)
+    """
+    if text is None:
+        return SEEDS
+    if text.isdecimal() and len(text) <= _DIGITS and int(text) > 0:  # the old spelling: how many there are
+        command_line.tell_old_name(f"--seeds {text}", f"--seeds 0-{int(text) - 1}")
+        return int(text)
+    return command_line.seeds_of(text)
 
 
 def parse_sources(regime: str) -> list[Source]:

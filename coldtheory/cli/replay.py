@@ -17,7 +17,7 @@ from ..ground.files import write_atomically
 from ..ground.terminal import plain_table
 from ..ideal import ideal_points
 from ..search.rerun import Rerun, rerun
-from .options import JsonOption
+from .options import JsonOption, PlotOption
 
 
 def add_to(app: typer.Typer) -> None:
@@ -26,12 +26,20 @@ def add_to(app: typer.Typer) -> None:
 
 def replay(
     file: Annotated[str | None, typer.Argument(help="A file of `search --out`, or the name of a stored one.")] = None,
-    form: Annotated[str | None, typer.Option("--form", help="Show this form beside the stored one.")] = None,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--form", help="Form of the statement: printed, corrected, sharp, ... It is shown beside the stored one."
+        ),
+    ] = None,
     statement: Annotated[
         str | None,
-        typer.Option("--statement", help="The Python file of the statement, if the instance is about one; it is run."),
+        typer.Option(
+            "--statement",
+            help="Python file of a statement of your own, which is run. The one that the instance is about.",
+        ),
     ] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the instance into this .png or .pdf file.")] = None,
+    plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Rerun a counterexample: both sides of its form and of the form that holds. Without a name, list the stored ones.

@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..bounds import load_statement
+from ..claims import all_claims
+from ..ground.command_line import with_old_names
 from ..ground.errors import ColdError
 from ..ground.files import write_atomically
 from ..ground.terminal import Bar
@@ -19,52 +21,63 @@ from ..report import Outcomes, build_report, make_server, read_outcomes, run_che
 from ..report.claims import verdicts_of
 from ..report.outcomes import FAILED, place
 from ..report.server import address_of
+from ..report.vector import draw_all
 from . import options as o
 
 _LISTED = 3  # stale verdicts that are named
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command("report")(write_report)
+    app.command("report", cls=with_old_names({"--check": "--check-claims"}))(write_report)
     app.command("serve")(serve)
 
 
 def write_report(
-    out: Annotated[Path, typer.Option("--out", help="The HTML file to write.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option("--out", help="Where to write. The HTML file.")] = Path("report.html"),
     results: Annotated[
-        Path | None, typer.Option("--results", help="Folder of stored results; without it: results.")
+        Path | None, typer.Option("--results", help="Folder of stored sweeps. Without it: results.")
     ] = None,
     figures: Annotated[
-        Path | None, typer.Option("--figures", help="Folder of pictures; without it: figures, if there.")
+        Path | None, typer.Option("--figures", help="Folder of pictures. Without it: figures, if it is there.")
     ] = None,
     outcomes: Annotated[
         Path | None, typer.Option("--outcomes", help="Verdicts to show: what 'check --json' printed.")
     ] = None,
     statement: Annotated[
         list[str] | None,
-        typer.Option("--statement", help="Show this statement of your own, FILE.py, which is run; may be repeated."),
+        typer.Option("--statement", help="Python file of a statement of your own, which is run. May be repeated."),
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Check every claim now, and store the verdicts.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check-claims", help="Check every claim now, and store the verdicts.")
+    ] = False,
     runs: o.RunsOption = None,
+    jobs: o.JobsOption = -1,
     as_json: o.JsonOption = False,
 ) -> None:
     """Write one HTML file with verdicts, figures and an explorer. It needs no network.
 
-    The verdicts are the stored ones; where none are stored, and with --check, every claim is checked first.
+    The verdicts are the stored ones. Where none are stored, and with --check-claims, every claim is checked first, and
+    the verdicts are kept for the next report.
 
-    Example: [bold]coldtheory report --check && coldtheory serve[/]
+    Example: [bold]coldtheory report --check-claims && coldtheory serve[/]
     """
     if out.is_dir():
         raise ColdError(f"{out} is a folder; name the file to write, such as {out / 'report.html'}")
+    if out.parent.exists() and not out.parent.is_dir():
+        raise ColdError(f"cannot write {out}, as {out.parent} is a file; choose another path with --out")
     if check and outcomes is not None:
-        raise ColdError("--check finds the verdicts and --outcomes reads them: give one of the two")
+        raise ColdError("--check-claims finds the verdicts and --outcomes reads them: give one of the two")
     if results is not None and not results.is_dir():
-        raise ColdError(f"there is no folder {results}; give --results a folder that 'coldtheory sweep-V' wrote")
+        raise ColdError(f"there is no folder {results}; give --results a folder that 'coldtheory sweep' wrote")
+    if figures is not None and not figures.is_dir():
+        raise ColdError(f"there is no folder {figures}; 'coldtheory plot all --figures {figures}' makes it")
     o.check_runs(runs)
     own = [load_statement(word) for word in statement or ()]
     folder = results or Path("results")
     pictures = figures or (Path("figures") if Path("figures").is_dir() else None)
-    found = read_outcomes(outcomes, runs) if outcomes is not None else _verdicts(place(folder), runs, check)
+    found = read_outcomes(outcomes, runs) if outcomes is not None else _verdicts(place(folder), runs, check, jobs)
+    if pictures is not None:
+        _draw(pictures, folder, jobs)
     page = build_report(found, results=folder, figures=pictures, own=own).encode()
     write_atomically(out, page)
     _tell(found, out, len(page), as_json=as_json)
@@ -72,14 +85,31 @@ def write_report(
         raise typer.Exit(1)
 
 
-def _verdicts(path: Path, runs: Path | None, check: bool) -> Outcomes:
+def _verdicts(path: Path, runs: Path | None, check: bool, jobs: int) -> Outcomes:
     """The stored ones, or found now and stored."""
     if path.is_file() and not check:
         return read_outcomes(path, runs)
+    claims = all_claims()
+    why = "as --check asks" if check else f"no verdicts are stored in {path.parent}"
+    Console(stderr=True, highlight=False, soft_wrap=True).print(
+        f"checking all {len(claims)} claims first ({escape(why)}); the verdicts are kept for the next report"
+    )
     with Bar("checking the claims") as tell:
-        found = run_checks(runs=runs, progress=tell)
+        found = run_checks(claims, runs=runs, progress=tell, jobs=jobs)
     store_outcomes(found, path)
     return found
+
+
+def _draw(pictures: Path, results: Path, jobs: int) -> None:
+    """Draw what the page shows as vector pictures; what is drawn already and current stays."""
+    with Bar("drawing the figures for the page") as tell:
+        failed = draw_all(pictures, results, tell, jobs)
+    if failed:
+        first, why = next(iter(failed.items()))
+        Console(stderr=True, highlight=False, soft_wrap=True).print(
+            f"[yellow]figures shown as PNGs: {len(failed)},[/] as their tables cannot be drawn anew "
+            f"({escape(f'{first}: {why}')}); 'coldtheory plot all --to {escape(str(pictures))}' makes them again"
+        )
 
 
 def _tell(found: Outcomes, out: Path, size: int, *, as_json: bool) -> None:
@@ -102,16 +132,18 @@ def _tell(found: Outcomes, out: Path, size: int, *, as_json: bool) -> None:
         first = "; ".join(f"{name}: {what}" for name, what in list(found.stale.items())[:_LISTED])
         more = "; ..." if len(found.stale) > _LISTED else ""
         console.print(
-            f"[yellow]{len(found.stale)} verdicts are stale, as what they depend on has changed[/] "
+            f"[yellow]stale verdicts: {len(found.stale)},[/] as what they depend on has changed "
             f"({escape(first)}{more}); 'coldtheory check --stale' finds them again"
         )
     if found.unknown:
         console.print(
-            f"[yellow]{len(found.unknown)} verdicts may be stale:[/] their file does not say what they depend on; "
-            "--check finds them again"
+            f"[yellow]verdicts that may be stale: {len(found.unknown)},[/] as their file does not say what they depend "
+            "on; --check-claims finds them again"
         )
     if found.missing:
-        console.print(f"[yellow]not among the verdicts:[/] {len(found.missing)} claims of this version")
+        console.print(
+            f"[yellow]claims without a verdict: {len(found.missing)};[/] 'coldtheory check --stale' finds theirs"
+        )
 
 
 def serve(

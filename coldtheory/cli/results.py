@@ -11,28 +11,30 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from ..ground.command_line import tell_old_name, with_old_names
 from ..ground.errors import ColdError, unknown_name
 from ..ground.files import replacing
 from ..ground.terminal import plain_table
 from ..rows import CONFIG_KEYS, MEASURED_KEYS
 from ..store import EXPORTS, StoredRows, remove_rows, row_files
-from .options import JsonOption, OutOption
+from .options import RESULTS, JsonOption, ResultsOption
 
 app = typer.Typer(help="List, explain, export or remove stored results.", no_args_is_help=True)
+_Reading = with_old_names({"--out": "--results"})
 
 
-@app.command("ls")
-def list_results(out: OutOption = Path("results"), as_json: JsonOption = False) -> None:
+@app.command("ls", cls=_Reading)
+def list_results(results: ResultsOption = RESULTS, as_json: JsonOption = False) -> None:
     """What the results folder holds.
 
     Example: [bold]coldtheory results ls[/]
     """
-    entries = [_entry(path) for path in row_files(out)]
+    entries = [_entry(path) for path in row_files(results)]
     if as_json:
         typer.echo(json.dumps(entries))
         return
     if not entries:
-        Console().print(f"no results in {out}; 'coldtheory sweep-V' makes some")
+        Console().print(f"no results in {results}; 'coldtheory sweep V' makes some")
         return
     table = plain_table("name", "rows", "seeds", "V", "KiB", "commit", "made (UTC)", gap=2)
     for entry in entries:
@@ -60,11 +62,12 @@ def list_keys(as_json: JsonOption = False) -> None:
 @app.command("export")
 def export_results(
     name: Annotated[str, typer.Argument(help="A name as 'results ls' prints it.")],
-    form: Annotated[str, typer.Option("--format", help=f"{', '.join(EXPORTS)}.")] = "csv",
-    file: Annotated[
-        Path | None, typer.Option("--file", help="The file to write; - for the output. Default: NAME.FORMAT here.")
+    form: Annotated[str, typer.Option("--format", help=f"Format of the output. {', '.join(EXPORTS)}.")] = "csv",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Where to write. A file; - for the output. Default: NAME.FORMAT here.")
     ] = None,
-    out: OutOption = Path("results"),
+    results: ResultsOption = RESULTS,
+    file: Annotated[Path | None, typer.Option("--file", hidden=True)] = None,
 ) -> None:
     """Write the rows of a result for other programs.
 
@@ -75,11 +78,17 @@ def export_results(
     """
     if form not in EXPORTS:
         raise unknown_name("format", form, EXPORTS)
-    path = _known(out, [name])[name]
-    target = Path(f"{name}.{form}") if file is None else file
+    if file is not None:  # the old names: --file for --out, and --out for --results
+        tell_old_name("--file", "--out")
+        results, out = out or results, file
+    elif out is not None and out.is_dir():
+        tell_old_name("--out FOLDER", "--results FOLDER")
+        results, out = out, None
+    path = _known(results, [name])[name]
+    target = Path(f"{name}.{form}") if out is None else out
     shown = str(target) == "-"
     if shown and form == "parquet":
-        raise ColdError("parquet is no text; give --file a name")
+        raise ColdError("parquet is no text; give --out a file name")
     output = nullcontext(typer.get_binary_stream("stdout")) if shown else replacing(target)
     with StoredRows(path) as stored, stored.unchanged(), output as to:
         EXPORTS[form](stored, to)
@@ -88,11 +97,11 @@ def export_results(
         Console().print(f"wrote {count} rows to {escape(str(target))}")
 
 
-@app.command("rm")
+@app.command("rm", cls=_Reading)
 def remove_results(
     names: Annotated[list[str] | None, typer.Argument(help="Names as 'results ls' prints them.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Remove every result of the folder.")] = False,
-    out: OutOption = Path("results"),
+    results: ResultsOption = RESULTS,
 ) -> None:
     """Remove stored results by name.
 
@@ -100,7 +109,7 @@ def remove_results(
     """
     if not names and not everything:
         raise ColdError("name the results to remove, or give --all")
-    for name, path in _known(out, None if everything else names).items():
+    for name, path in _known(results, None if everything else names).items():
         try:
             remove_rows(path)
         except OSError as error:
@@ -108,12 +117,12 @@ def remove_results(
         Console().print(f"removed {name}")
 
 
-def _known(out: Path, names: list[str] | None) -> dict[str, Path]:
+def _known(results: Path, names: list[str] | None) -> dict[str, Path]:
     """The row files of these names, or all of the folder."""
-    known = {path.stem: path for path in row_files(out)}
+    known = {path.stem: path for path in row_files(results)}
     for name in names or ():
         if name not in known:
-            raise unknown_name("result", name, known) if known else ColdError(f"no results in {out}")
+            raise unknown_name("result", name, known) if known else ColdError(f"there are no results in {results}")
     return known if names is None else {name: known[name] for name in names}
 
 

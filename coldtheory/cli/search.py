@@ -14,44 +14,42 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from ..bounds import Statement, named_statement
+from ..ground.command_line import tell_old_name, with_old_names
 from ..ground.errors import ColdError
 from ..search import Found, Plan, SearchProgress, plan_for, save_instance, search
 from ..search.instance import form_that_holds, in_form
 from ..search.plans import check_form, first_form
 from ..search.rerun import Rerun
+from . import options as o
 from . import replay
-from .options import JsonOption, StatementArgument
+from .options import FormOption, JsonOption, StatementArgument
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command("search")(search_one)
+    old = {"--memory": "--memory-losses", "--no-memory": "--no-memory-losses"}
+    app.command("search", cls=with_old_names(old))(search_one)
 
 
 def search_one(
     statement: StatementArgument,
-    form: Annotated[str | None, typer.Option("--form", help="printed (default), corrected, sharp, ...")] = None,
-    T: Annotated[str | None, typer.Option("--T", help="Number of tasks: 3, or a range 3:8 to go through.")] = None,
-    d: Annotated[int | None, typer.Option("--d", help="Dimension of the model.")] = None,
+    form: FormOption = None,
+    T: Annotated[
+        str | None, typer.Option("--tasks", "--T", help="Number of tasks. A range 3-8 is gone through.")
+    ] = None,
+    d: o.DimensionOption = None,
     blocks: Annotated[
         int | None, typer.Option("--blocks", help="Only streams that consist of this many blocks of equal tasks.")
     ] = None,
-    weights: Annotated[Literal["mean", "sum"] | None, typer.Option("--weights", help="Queue weights.")] = None,
-    reference: Annotated[
-        Literal["previous", "best", "stored"] | None,
-        typer.Option(
-            "--reference",
-            help="previous: Case 1, COLD. best: Case 2, COLD-ORACLE. stored: Case 3, the model at a task's end.",
-        ),
-    ] = None,
-    solver: Annotated[
-        Literal["gd", "exact"] | None, typer.Option("--solver", help="Gradient steps, or the exact minimiser.")
-    ] = None,
+    weights: o.AnyWeights = None,
+    reference: o.AnyReference = None,
+    solver: o.AnySolver = None,
     hessians: Annotated[
         Literal["identity", "scalar", "psd"] | None,
         typer.Option("--hessians", help="Which Hessians the tasks may have."),
     ] = None,
     memory: Annotated[
-        bool | None, typer.Option("--memory/--no-memory", help="Whether memory losses may differ from the tasks'.")
+        bool | None,
+        typer.Option("--memory-losses/--no-memory-losses", help="Whether memory losses may differ from the tasks'."),
     ] = None,
     steps: Annotated[int | None, typer.Option("--steps", help="Gradient steps per task.")] = None,
     step_limit: Annotated[float | None, typer.Option("--step-limit", help="The largest eta alpha_t.")] = None,
@@ -63,11 +61,9 @@ def search_one(
         Literal["constant", "auto"] | None,
         typer.Option("--eta-rule", help="One eta for all tasks, or eta_t = c/alpha_t with c at most the step limit."),
     ] = None,
-    controller: Annotated[
-        str | None, typer.Option("--controller", help="Weights of past tasks: queue, leaky:a=0.1, nupi, yu-neely, ...")
-    ] = None,
+    controller: o.AnyController = None,
     noise_seeds: Annotated[
-        int | None, typer.Option("--noise-seeds", help="Noisy gradients: runs in the mean by which one is judged.")
+        int | None, typer.Option("--noise-seeds", help="Noisy gradients: number of runs whose mean is judged.")
     ] = None,
     without: Annotated[
         list[str] | None, typer.Option("--without", help="Name of a premise that need not hold; may be repeated.")
@@ -76,8 +72,10 @@ def search_one(
         float | None, typer.Option("--seconds", help="Time limit (default: 60, if there is no other limit).")
     ] = None,
     rounds: Annotated[int | None, typer.Option("--rounds", help="Stop after this many restarts.")] = None,
-    candidates: Annotated[int | None, typer.Option("--candidates", help="Stop after this many runs.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="On one machine, equal seeds try equal candidates.")] = 0,
+    candidates: Annotated[int | None, typer.Option("--candidates", help="Number of runs to try.")] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Seed of the random numbers. On one machine, equal seeds try equal runs.")
+    ] = 0,
     until_broken: Annotated[
         bool | None,
         typer.Option(
@@ -85,8 +83,8 @@ def search_one(
             help="Stop at the first clear violation (default: for forms that nobody says are true).",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Save the instance in this .toml file.")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the instance into this .png or .pdf file.")] = None,
+    out: o.InstanceOption = None,
+    plot: o.PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Search optima, curvatures, memory, V, delta and eta for the largest left/right side of a statement.
@@ -128,10 +126,12 @@ def check_endings(out: Path | None, plot: Path | None) -> None:
 def _parse_T(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
-    match = re.fullmatch(r"(\d+)(?::(\d+))?", text)
+    match = re.fullmatch(r"(\d+)(?:([-:])(\d+))?", text)
     if match is None:
-        raise ColdError(f"cannot read --T {text!r}: give a number, or a range such as 3:8")
-    return int(match[1]), int(match[2] or match[1])
+        raise ColdError(f"cannot read --tasks {text!r}: give a number, or a range such as 3-8")
+    if match[2] == ":":
+        tell_old_name(f"--tasks {text}", f"--tasks {text.replace(':', '-')}")
+    return int(match[1]), int(match[3] or match[1])
 
 
 def _watched(statement: Statement, form: str, plan: Plan, **how: Any) -> Found:

@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..controllers import controller_of
+from ..ground.command_line import with_old_names
 from ..ground.errors import ColdError, DivergenceWarning
 from ..ground.files import write_atomically
 from ..ground.provenance import provenance
@@ -24,7 +25,7 @@ from . import options as o
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command("simulate")(simulate_one)
+    app.command("simulate", cls=with_old_names({"--memory": "--memory-per-task"}))(simulate_one)
 
 
 def simulate_one(
@@ -38,7 +39,7 @@ def simulate_one(
     memory: o.MemoryOption = None,
     points: o.PointsOption = None,
     spread: o.SpreadOption = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the task stream.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers. Of the task stream.")] = 0,
     reference: o.ReferenceOption = "previous",
     weights: o.WeightsOption = "mean",
     solver: o.SolverOption = "gd",
@@ -57,22 +58,22 @@ def simulate_one(
     """
     sources = o.parse_sources(regime)
     if len(sources) != 1:
-        raise ColdError("simulate takes one regime; to run all of them use sweep-V --regime all")
+        raise ColdError("simulate takes one regime; to run all of them use: coldtheory sweep V --regime all")
     if seed < 0:
         raise ColdError(f"the seed must be >= 0, got {seed}")
     source = sources[0].with_constants(
-        T=None if T is None else o.parse_whole(T, "T", "sweep-T"),
+        T=None if T is None else o.parse_whole(T, "tasks", "T"),
         d=d,
         n=points,
-        m=None if memory is None else o.parse_whole(memory, "memory", "sweep-memory"),
+        m=None if memory is None else o.parse_whole(memory, "memory-per-task"),
         spread=spread if points else None,
     )
     rate, factor = o.parse_eta(eta)
     settings: dict[str, Any] = {
-        "V": o.parse_one(V, "V", "sweep-V"),
+        "V": o.parse_one(V, "V"),
         "eta": rate,
-        "delta": o.parse_one(delta, "delta", "sweep-delta"),
-        "steps": o.parse_whole(steps, "steps", "sweep-steps"),
+        "delta": o.parse_one(delta, "delta"),
+        "steps": o.parse_whole(steps, "steps"),
         "reference": reference,
         "weights": weights,
         "solver": solver,

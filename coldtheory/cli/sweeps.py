@@ -1,13 +1,13 @@
-"""`coldtheory sweep AXIS`, and `sweep-V` and its sisters, which are short names for it: one body for all."""
+"""`coldtheory sweep AXIS`, with `sweep-V` and its sisters as second names: one body for all."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, get_args
 
@@ -17,14 +17,28 @@ from rich.markup import escape
 
 from ..controllers import CONTROLLERS, controller_of
 from ..ground import checks
+from ..ground.command_line import typed_command, with_old_names
 from ..ground.errors import ColdError
 from ..ground.statistics import Spread
 from ..ground.terminal import Bar, plain_table
 from ..rows import axis_value, loglog_slope, mean_over_seeds, smallest_at
 from ..settings import Reference, Solver, Weights
 from ..store import Row
-from ..sweep import CONSTANT, CONTROLLER_AXIS, NAMED, Axis, Numbers, Scheme, grid, run_cells
+from ..sweep import (
+    CONSTANT,
+    CONTROLLER_AXIS,
+    NAMED,
+    Axis,
+    Numbers,
+    Scheme,
+    SweepCell,
+    grid,
+    record_sweep,
+    run_cells,
+)
+from ..tasks import REGIMES
 from . import options as o
+from .options import RESULTS
 
 
 @dataclass(frozen=True)
@@ -65,16 +79,16 @@ _DEFAULTS: dict[str, _Defaults] = {
     "window": _Defaults(window="1,2,5,10,20", reference="best"),
 }
 _EXAMPLES: dict[str, str] = {
-    "V": "coldtheory sweep-V --regime high --V 10:1000:20log --seeds 20",
-    "delta": "coldtheory sweep-delta --regime conflict --delta 1e-6:10:8log",
-    "eta": "coldtheory sweep-eta --regime low --V 200 --eta 1e-4,4e-4,1e-3",
-    "steps": "coldtheory sweep-steps --regime high --steps 1,3,10",
-    "T": "coldtheory sweep-T --regime high --T 50,150,1500",
-    "memory": "coldtheory sweep-memory --regime high --points 100 --memory 1,10,100",
-    "eta_factor": "coldtheory sweep-eta-factor --regime conflict --eta auto:0.1,0.5,1",
-    _CONTROLLER: "coldtheory sweep-controller --regime conflict --controller nupi:kappa_i=1,kappa_p=0.1:10:5log",
+    "V": "coldtheory sweep V --regime high --V 10:1000:20log --seeds 0-19",
+    "delta": "coldtheory sweep delta --regime conflict --delta 1e-6:10:8log",
+    "eta": "coldtheory sweep eta --regime low --V 200 --eta 1e-4,4e-4,1e-3",
+    "steps": "coldtheory sweep steps --regime high --steps 1,3,10",
+    "T": "coldtheory sweep T --regime high --tasks 50,150,1500",
+    "memory": "coldtheory sweep memory --regime high --points 100 --memory-per-task 1,10,100",
+    "eta_factor": "coldtheory sweep eta-factor --regime conflict --eta auto:0.1,0.5,1",
+    _CONTROLLER: "coldtheory sweep controller --regime conflict --controller nupi:kappa_i=1,kappa_p=0.1:10:5log",
 }
-_ABOUT = f"""Sweep one setting and store every cell: {", ".join(_DEFAULTS)}.
+_ABOUT = f"""Sweep one setting and store every cell: {", ".join(_DEFAULTS).replace("_", "-")}.
 
 The option of the setting itself takes the grid or the list of names; without it there is a default one.
 
@@ -88,15 +102,17 @@ Example: [bold]coldtheory sweep V --regime high[/]
 
 [bold]coldtheory sweep V-schedule --V-schedule constant,power:0.33[/]
 """
+_Sweep = with_old_names({"--memory": "--memory-per-task"})
+_OTHER_NAMES = {"tasks": "T", "memory_per_task": "memory"}  # of axes: as their options are called
 _TITLES = {"avg_grad_sq_before": "grad² before", "avg_grad_sq_after": "grad² after", "avg_Qbar": "queue Q̄"}
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command("sweep", help=_ABOUT)(_command(None))
+    app.command("sweep", help=_ABOUT, cls=_Sweep)(_command(None))
     words = {"eta_factor": "the factor C of eta = C/alpha_t", _CONTROLLER: "one parameter of a controller"}
     for axis in (*get_args(Axis), _CONTROLLER):
         about = f"Sweep {words.get(axis, axis)} and store every cell.\n\nExample: [bold]{_EXAMPLES[axis]}[/]"
-        app.command(f"sweep-{axis.replace('_', '-')}", help=about)(_command(axis))
+        app.command(f"sweep-{axis.replace('_', '-')}", help=about, cls=_Sweep)(_command(axis))
 
 
 def _command(swept: str | None) -> Callable[..., None]:
@@ -108,6 +124,7 @@ def _command(swept: str | None) -> Callable[..., None]:
         argument = typer.Option(swept, "--axis", hidden=True)
 
     def command(
+        context: typer.Context,
         axis: str = argument,
         regime: o.RegimeOption = "high",
         V: o.VOption = default.V,
@@ -119,7 +136,7 @@ def _command(swept: str | None) -> Callable[..., None]:
         memory: o.MemoryOption = default.memory,
         points: o.PointsOption = default.points,
         spread: o.SpreadOption = None,
-        seeds: o.SeedsOption = 20,
+        seeds: o.SeedsOption = None,
         reference: o.References = default.reference,
         weights: o.WeightsList = default.weights,
         solver: o.Solvers = default.solver,
@@ -129,12 +146,14 @@ def _command(swept: str | None) -> Callable[..., None]:
         V_schedule: o.ScheduleOption = default.V_schedule,
         fit: Annotated[str | None, typer.Option("--fit", help="Range of the slope fit, such as 50:200.")] = None,
         as_json: o.JsonOption = False,
-        out: o.OutOption = Path("results"),
+        out: o.OutOption = RESULTS,
         engine: o.EngineOption = "loky",
         jobs: o.JobsOption = -1,
         scheduler: o.SchedulerOption = None,
     ) -> None:
-        asked = checks.choice("setting to sweep", axis.replace("-", "_"), _DEFAULTS)
+        asked = axis.replace("-", "_")
+        asked = checks.choice("setting to sweep", _OTHER_NAMES.get(asked, asked), _DEFAULTS)
+        wanted = o.parse_seeds(seeds)
         typed: dict[str, Any] = {
             "V": V, "eta": eta, "delta": delta, "steps": steps, "T": T, "memory": memory, "points": points,
             "reference": reference, "weights": weights, "solver": solver, "window": window, "noise": noise,
@@ -146,13 +165,14 @@ def _command(swept: str | None) -> Callable[..., None]:
         between = o.parse_range(fit)
         T, memory, points = (given[name] for name in ("T", "memory", "points"))
         fixed = {
-            "T": None if along == "T" or T is None else o.parse_whole(T, "T", "sweep-T"),
-            "m": None if along == "memory" or memory is None else o.parse_whole(memory, "memory", "sweep-memory"),
+            "T": None if along == "T" or T is None else o.parse_whole(T, "tasks", "T"),
+            "m": None if along == "memory" or memory is None else o.parse_whole(memory, "memory-per-task"),
         }
         rows: list[Row] = []
+        everything: list[SweepCell] = []
         for base in o.parse_sources(regime):
             source = base.with_constants(d=d, n=points, spread=spread if points else None, **fixed)
-            cells = grid(source, along, values, seeds, numbers=numbers, scheme=scheme)
+            cells = grid(source, along, values, wanted, numbers=numbers, scheme=scheme)
             with Bar(f"sweep {axis} {source.name}") as tell:
                 try:
                     found = run_cells(cells, out, engine=engine, n_jobs=jobs, scheduler=scheduler, progress=tell)
@@ -162,6 +182,7 @@ def _command(swept: str | None) -> Callable[..., None]:
             if not as_json:
                 _print(found, along, between)
             rows += found
+            everything += cells
         if as_json:
             typer.echo(json.dumps(rows))
         if all(row["diverged"] for row in rows):
@@ -169,8 +190,22 @@ def _command(swept: str | None) -> Callable[..., None]:
             raise ColdError(
                 f"every run diverged: eta is too large; stay below 2/(V L), here {limit:.3g} at the smallest V"
             )
+        command = typed_command("coldtheory", context, ("as_json", "fit"))
+        kept = record_sweep(_name_of(everything), along, everything, out, command)
+        if not as_json:
+            place = "" if out == RESULTS else f" --results {shlex.quote(str(out))}"
+            Console(highlight=False).print(
+                f"Draw it: [bold]coldtheory plot gradient{place}[/], or queues, or tradeoff (its name is {kept.name}).",
+                soft_wrap=True,
+            )
 
     return command
+
+
+def _name_of(cells: Sequence[SweepCell]) -> str:
+    """The tasks of a sweep in a word, for its name."""
+    names = list(dict.fromkeys(cell.source.name for cell in cells))
+    return "all" if names == list(REGIMES) else "+".join(names)
 
 
 def _grid_of(swept: str, given: dict[str, Any]) -> tuple[str, list[Any], str]:
@@ -207,7 +242,7 @@ def _numbers(given: dict[str, Any], axis: str) -> Numbers:
     """The settings of a run that are not swept."""
 
     def one(name: str) -> float:
-        return o.parse_one(str(given[name]), name, f"sweep-{name}")
+        return o.parse_one(str(given[name]), name)
 
     default = Numbers()
     eta, factor = default.eta, None
@@ -220,7 +255,7 @@ def _numbers(given: dict[str, Any], axis: str) -> Numbers:
         eta=eta,
         eta_factor=factor,
         delta=default.delta if axis == "delta" else one("delta"),
-        steps=default.steps if axis == "steps" else o.parse_whole(str(given["steps"]), "steps", "sweep-steps"),
+        steps=default.steps if axis == "steps" else o.parse_whole(str(given["steps"]), "steps"),
     )
 
 
@@ -232,8 +267,8 @@ def _scheme(given: dict[str, Any], axis: str, controller: str) -> Scheme:
     window = None if axis == "window" or given["window"] is None else given["window"]
     return Scheme(
         **kept,
-        window=None if window is None else o.parse_whole(window, "window", "sweep window"),
-        noise=0.0 if axis == "noise" else o.parse_one(str(given["noise"]), "noise", "sweep noise"),
+        window=None if window is None else o.parse_whole(window, "window"),
+        noise=0.0 if axis == "noise" else o.parse_one(str(given["noise"]), "noise"),
         controller=controller,
         V_schedule=None if axis == "V_schedule" else o.parse_schedule(given["V_schedule"]),
     )

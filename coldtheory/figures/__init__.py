@@ -5,6 +5,7 @@ style      one look for all pictures
 figure     a figure and its stored data
 gradient, trajectory, queues, bounds, variation, picture
            a family of figures each: the functions that compute its tables and those that draw them
+swept      gradient, queues and trade-off of one stored sweep, whatever it varied; swept_pictures draws them
 instance   the picture of one counterexample
 catalogue  every theory figure: caption, data and their size
 registry   all figures by name, those of other packages included

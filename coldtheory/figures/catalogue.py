@@ -16,8 +16,10 @@ from ..paper import TOY
 from ..sources import Source, load_source
 from ..sweep import Numbers, Scheme, SweepCell, grid
 from .figure import Dataset, Figure, SweepData, TableData
+from .swept import FIGURE_IDS
 
 ALL = ("low", "high", "conflict")
+PAPER = "paper"  #: the word for the gallery's figure where every stored sweep has one of the same name
 DRIFTING = ("low", "high")  # the paper's own two, for which there is a closed form
 _GENTLE = 1e-4  # with the paper's eta the queues of COLD-ORACLE drive CONFLICT out of every bounded set
 _COLUMNS = (
@@ -188,7 +190,8 @@ def theory_figures(scale: Scale | None = None) -> tuple[Figure, ...]:
     known = datasets(scale)
     return tuple(
         Figure(
-            id_, label, title, sentence, "theory", tuple(known[name] for name in names), f"{__package__}.{draw}", other
+            id_, label, title, sentence, "theory", tuple(known[name] for name in names), f"{__package__}.{draw}", other,
+            words=_words(id_),
         )
         for id_, label, title, sentence, names, draw, other in _FIGURES
     )  # fmt: skip
@@ -277,15 +280,20 @@ def _table(name: str, compute: str, **config: Any) -> TableData:
     return TableData(name, _plot(name), f"{__package__}.{compute}", config)
 
 
+def _words(id_: str) -> str:
+    """What draws the figure of the gallery: of those that every sweep has, the one of the paper's regimes."""
+    return f"{id_} {PAPER}" if id_ in FIGURE_IDS else id_
+
+
 def _plot(name: str) -> str:
     """The command of the first figure that needs the data: it makes them."""
-    return next(f"coldtheory plot {id_}" for id_, *_, names, _, _ in _FIGURES if name in names)
+    return next(f"coldtheory plot {_words(id_)}" for id_, *_, names, _, _ in _FIGURES if name in names)
 
 
 def _sweep(name: str, s: Scale, regimes: Sequence[str], scheme: Scheme | None = None) -> SweepData:
     cells = [cell for regime in regimes for cell in _cells(s, regime, s.V, scheme=scheme)]
     extra = "" if scheme is None else f" --weights {scheme.weights}"
-    return SweepData(name, f"coldtheory sweep-V --regime all{extra}", cells, _COLUMNS, engine=s.engine)
+    return SweepData(name, f"coldtheory sweep V --regime all{extra}", cells, _COLUMNS, engine=s.engine)
 
 
 def _queue_sweep(s: Scale) -> SweepData:

@@ -112,14 +112,14 @@ def check_formats(kinds: Iterable[str]) -> tuple[str, ...]:
 def check_folder(folder: Path) -> None:
     """Complain before anything is computed if pictures cannot be written there."""
     if folder.exists() and not folder.is_dir():
-        raise ColdError(f"{folder} is a file; give a folder with --to")
+        raise ColdError(f"{folder} is a file; give a folder with --figures")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         raise ColdError(
-            f"cannot write to {folder}: {error.strerror or error}; choose another folder with --to"
+            f"cannot write to {folder}: {error.strerror or error}; choose another folder with --figures"
         ) from None
 
 
@@ -151,7 +151,13 @@ def write_figure(figure: Figure, results: Path, gallery: Path, formats: Sequence
 
 
 def _with_caption(figure: Figure, origin: Mapping[str, Any]) -> dict[str, Any]:
-    return {"format": FORMAT, "figure": figure.id, **asdict(caption_of(figure)), **origin}
+    """The caption, whose sentence also says what is to be known of the data, where their configuration has `about`."""
+    caption = asdict(caption_of(figure))
+    configs = (entry["config"] for entry in origin["data"].values())
+    about = [f"Data: {config['about']}." for config in configs if config.get("about")]
+    return {
+        "format": FORMAT, "figure": figure.id, **caption, "sentence": " ".join([caption["sentence"], *about]), **origin,
+    }  # fmt: skip
 
 
 def _origin(stored: Mapping[str, Stored], csv: str) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def _title(run: Run, title: str) -> str:
     how = "minimiser" if settings.solver == "exact" else "gradient steps"
     words = textwrap.fill(title, _WIDTH).replace("$", r"\$")
     return (
-        f"{words}\n{s.METHOD_NAME[settings.reference]}, {settings.weights} weights, {how}: "
+        f"{words}\n{s.METHOD_NAME[settings.case]}, {settings.weights} weights, {how}: "
         rf"V = {float(run.V):.4g}, $\delta$ = {float(run.delta):.4g}{eta}"
     )
 

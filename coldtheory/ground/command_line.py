@@ -1,8 +1,8 @@
 """What the commands of both programs share: how they load, how they fail, and how their texts become values.
 
-A program is a table of commands, each with the module that has it. A module is loaded when its command is called (all
-of them for --help), so that a command starts without what the others need. Further commands come from entry points:
-a package that declares
+A program is a table of commands, each with the module that has it and the line that lists show. A module is loaded when
+its command is called. `--help` and the completion of a command's name need no module at all, so that both are quick.
+Further commands come from entry points: a package that declares
 
     [project.entry-points."coldtheory.commands"]
     hello = "my_package.cli:hello"
@@ -14,16 +14,18 @@ from __future__ import annotations
 
 import importlib
 import json
+import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
 from .errors import ColdError
@@ -43,23 +45,112 @@ def complain(message: str) -> None:
     Console(stderr=True, highlight=False).print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
 
 
-def program(modules: Mapping[str, str], group: str) -> typer.Typer:
-    """An app of these commands (name -> module) and of those that entry points of the group add.
+def note(message: str) -> None:
+    """One line on stderr that is no error."""
+    Console(stderr=True, highlight=False).print(f"[yellow]note:[/] {escape(message)}", soft_wrap=True)
 
-    A module has a function `add_to(app)` that adds its commands, or an `app` of its own, a command with parts.
+
+def tell_old_name(old: str, new: str) -> None:
+    """Say that an old spelling was understood."""
+    note(f"{old} is now {new}; the old spelling works until the next release")
+
+
+def with_old_names(names: Mapping[str, str]) -> type[TyperCommand]:
+    """A command that also takes options by their old names: old -> new. Each use is told on stderr."""
+
+    class Renaming(TyperCommand):
+        old_names = names
+
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            return super().parse_args(ctx, _renamed(args, names))
+
+    return Renaming
+
+
+def typed_command(program: str, context: typer.Context, left_out: Collection[str] = ()) -> str:
+    """The command of a call as one would type it again, options by their first names; defaults are left out."""
+    words = [program, *context.command_path.split()[1:]]
+    for param in context.command.params:
+        name, value = str(param.name), context.params.get(str(param.name))
+        source = context.get_parameter_source(name)
+        if source is None or source.name != "COMMANDLINE" or name in left_out:
+            continue
+        option = [param.opts[0]] if param.param_type_name == "option" else []
+        words += option if isinstance(value, bool) else [*option, str(value)]
+    return shlex.join(words)
+
+
+def _renamed(words: list[str], names: Mapping[str, str]) -> list[str]:
+    end = words.index("--") if "--" in words else len(words)
+    found = list(words)
+    for at, word in enumerate(words[:end]):
+        name, equals, value = word.partition("=")
+        if name in names:
+            found[at] = f"{names[name]}{equals}{value}"
+            tell_old_name(name, names[name])
+    return found
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A command in the table of a program.
+
+    The module has a function `add_to(app)` that adds its commands, or an `app` of its own, a command with parts.
     """
+
+    module: str
+    line: str  #: what lists show of it
+    hidden: bool = False  #: whether lists leave it out, as they do with a second name
+
+
+def program(table: Mapping[str, Listed], group: str, *, about: str, version: str) -> typer.Typer:
+    """An app of these commands and of those that entry points of the group add; `about` is the text of its help."""
+
+    def print_version(wanted: bool) -> None:
+        if wanted:
+            typer.echo(version)
+            raise typer.Exit
+
+    option: Any = typer.Option(
+        False, "--version", help="Print the version and stop.", is_eager=True, callback=print_version
+    )
+
+    def root(version: bool = option) -> None: ...
 
     class Commands(TyperGroup):
         def list_commands(self, ctx: Any) -> list[str]:
-            return [*modules, *(name for name in _further(group) if name not in modules)]
+            return [*table, *(name for name in _further(group) if name not in table)]
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
-            # for a name that is none, all are loaded: one of them is suggested
-            wanted = [cmd_name] if cmd_name in self.list_commands(ctx) else self.list_commands(ctx)
-            for name in wanted:
-                if name not in self.commands:
-                    self.commands.update(_added(modules[name], name) if name in modules else _plugged(group, name))
+            if cmd_name not in self.commands and cmd_name in self.list_commands(ctx):
+                found = _added(table[cmd_name].module, cmd_name) if cmd_name in table else _plugged(group, cmd_name)
+                self.commands.update(found)
             return super().get_command(ctx, cmd_name)
+
+        @contextmanager
+        def only_listed(self) -> Iterator[None]:
+            """Every command of the table is its line in lists, and its module is not loaded."""
+            loaded = self.commands
+            lines = {name: TyperCommand(name=name, help=one.line, hidden=one.hidden) for name, one in table.items()}
+            self.commands = {**lines, **loaded}
+            try:
+                yield
+            finally:
+                self.commands = loaded
+
+        def format_help(self, ctx: Any, formatter: Any) -> None:
+            with self.only_listed():
+                super().format_help(ctx, formatter)
+
+        def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+            with self.only_listed():
+                return super().shell_complete(ctx, incomplete)
+
+        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+            if args[0] in self.list_commands(ctx):
+                return super().resolve_command(ctx, args)
+            with self.only_listed():  # the nearest of all names is suggested
+                return super().resolve_command(ctx, args)
 
         def make_context(self, *words: Any, **more: Any) -> Any:
             with _in_one_line():
@@ -69,13 +160,15 @@ def program(modules: Mapping[str, str], group: str) -> typer.Typer:
             with _in_one_line():
                 return super().invoke(ctx)
 
-    return typer.Typer(
+    app = typer.Typer(
         cls=Commands,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+    app.callback(help=about)(root)
+    return app
 
 
 @contextmanager

@@ -1,4 +1,7 @@
-"""One function on many jobs, by the engine of the user's choice; results come as they are ready."""
+"""One function on many jobs, by the engine of the user's choice; results come as they are ready.
+
+joblib is slow to load, and is loaded where a pool is about to start.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
-
-import joblib
-from joblib.externals.loky import BrokenProcessPool, as_completed, get_reusable_executor
 
 from .errors import ColdError, unknown_name
 
@@ -46,14 +46,18 @@ def run_jobs(
     if engine == "serial" or (engine == "loky" and (n_jobs == 1 or len(jobs) <= 1)):
         yield from map(function, jobs)
     elif engine == "loky":
+        import joblib  # noqa: PLC0415
+
         lost: list[Job] = []
         workers = joblib.effective_n_jobs(n_jobs)
-        yield from run_on_processes(function, jobs, workers=workers, threads=joblib.cpu_count() // workers, lost=lost)
+        yield from run_on_processes(function, jobs, workers=workers, threads=cores() // workers, lost=lost)
         if lost:
             names = "; ".join(str(job) for job in lost[:_NAMED_AT_MOST])
             more = f" and {len(lost) - _NAMED_AT_MOST} more" if len(lost) > _NAMED_AT_MOST else ""
             raise ColdError(f"{LOST} by: {names}{more}; everything else is done, so try again with --jobs 1")
     else:
+        import joblib  # noqa: PLC0415
+
         with ExitStack() as stack:
             stack.enter_context(dask_client(scheduler, n_jobs))
             stack.enter_context(joblib.parallel_config(backend="dask"))
@@ -129,6 +133,8 @@ def _pool(
     work: _Marked, jobs: _Numbered[Job], workers: int, limits: dict[str, str], broken: dict[int, Job], keep: bool
 ) -> Iterator[Any]:
     """Results of the jobs; those that a broken pool did not come to are put into `broken`."""
+    from joblib.externals.loky import BrokenProcessPool, as_completed, get_reusable_executor  # noqa: PLC0415
+
     pool = get_reusable_executor(max_workers=workers, env=limits, timeout=300, reuse="auto" if keep else False)
     try:
         futures = {}
@@ -154,6 +160,13 @@ def _pool(
         pool.shutdown(kill_workers=bool(broken))
 
 
+def cores() -> int:
+    """The processors that this program may use."""
+    import joblib  # noqa: PLC0415
+
+    return int(joblib.cpu_count())
+
+
 def dask_client(scheduler: str | None, n_jobs: int) -> Any:
     """A client of a running scheduler, or of a small cluster on this machine."""
     try:
@@ -161,7 +174,7 @@ def dask_client(scheduler: str | None, n_jobs: int) -> Any:
     except ImportError:
         raise ColdError("--engine dask needs dask: pip install 'cold-continual[dask]'") from None
     if scheduler is None:
-        workers = joblib.cpu_count() if n_jobs < 0 else n_jobs
+        workers = cores() if n_jobs < 0 else n_jobs
         # a cluster that the client starts itself ends with the client; any free port, for another may run already
         return Client(n_workers=workers, threads_per_worker=1, dashboard_address=":0")  # type: ignore[no-untyped-call]
     try:

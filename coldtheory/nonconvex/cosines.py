@@ -78,6 +78,14 @@ class Cosines:
         """grad phi_k(w_s) for every pair: (R, n, d) -> (R, n, T, d)."""
         return np.asarray((self.heights * self.frequencies)[:, None] * np.sin(self._phase(w)))
 
+    def gradients_at(self, w: Array) -> Array:
+        """grad phi_t(w_t), each loss at its own point: (R, T, d) -> (R, T, d)."""
+        return np.asarray(self.heights * self.frequencies * np.sin(self.frequencies * (w - self.centres)))
+
+    def pull(self, w: Array, weights: Array) -> Array:
+        """sum_k weights_k grad phi_k(w): w (R, d) and weights (R, T) -> (R, d)."""
+        return np.asarray(np.vecmat(weights, self.gradients(w[:, None])[:, 0]))
+
     def rises(self, w: Array, dw: Array) -> Array:
         """phi_k(w + dw) - phi_k(w) for every k, without cancellation: w and dw (R, d) -> (R, T)."""
         middle = np.sin(self.frequencies * ((w + 0.5 * dw)[:, None] - self.centres))

@@ -1,21 +1,24 @@
-"""COLD on sums of cosines: gradient descent, or the exact minimiser over a finite set."""
+"""COLD on losses that are not quadratic: gradient descent, or, on sums of cosines, the minimiser over a finite set."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from typing import get_args
+from typing import get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..ground.checks import choice, numbers, whole
 from ..ground.errors import ColdError
 from ..quadratics import Array
 from ..settings import Reference
 from .cosines import Cosines
-from .facts import CosineFacts, CosineTrace
+from .facts import CosineFacts
 from .sets import Box, Points
+from .smooth import Smooth
+from .trace import Losses, SmoothFacts, Trace
 
 Choice = Callable[[int, Array, Array], tuple[Array, list[Array]]]
 
@@ -30,9 +33,19 @@ class _Rule:
     weights: str
 
 
+@overload
 def descend(
-    phi: Cosines,
-    hat: Cosines | None = None,
+    phi: Cosines, hat: Cosines | None = None, *, w0: ArrayLike, V: ArrayLike, delta: ArrayLike, eta: ArrayLike,
+    steps: int = 1, reference: str = "previous", weights: str = "mean",
+) -> CosineFacts: ...  # fmt: skip
+@overload
+def descend(
+    phi: Smooth, hat: Smooth | None = None, *, w0: ArrayLike, V: ArrayLike, delta: ArrayLike, eta: ArrayLike,
+    steps: int = 1, reference: str = "previous", weights: str = "mean",
+) -> SmoothFacts: ...  # fmt: skip
+def descend(
+    phi: Cosines | Smooth,
+    hat: Cosines | Smooth | None = None,
     *,
     w0: ArrayLike,
     V: ArrayLike,
@@ -41,25 +54,49 @@ def descend(
     steps: int = 1,
     reference: str = "previous",
     weights: str = "mean",
-) -> CosineFacts:
-    """J = `steps` gradient steps of size eta on DPP_t for every task; W is the smallest box around all iterates and
-    centres. Numbers may be one or (R,) a run; the conventions are those of `coldtheory.simulation`."""
+) -> CosineFacts | SmoothFacts:
+    """J = `steps` gradient steps of size eta on DPP_t for every task. What is returned can be given to
+    `coldtheory.bounds.evaluate`; the conventions are those of `coldtheory.simulation`.
+
+    phi, hat      : the losses, and those that the memory sees (the same, unless told)
+    w0            : x_0, (d,) or (R, d)
+    V, delta, eta : one number, or one per run, (R,). Sums of cosines may differ from run to run; losses of one's own
+                    are the same in all runs, of which there are as many as numbers are given
+
+    For sums of cosines W is the smallest box around all iterates and centres. For other losses there is no W.
+    """
     hat = phi if hat is None else hat
-    rule = _rule(phi, V, delta, reference, weights)
-    size = np.broadcast_to(np.asarray(eta, dtype=np.float64), (phi.R,))
+    if isinstance(phi, Smooth) != isinstance(hat, Smooth) or (phi.T, phi.d) != (hat.T, hat.d):
+        raise ColdError("phi and hat must be losses of one kind, with the same numbers of tasks and parameters")
+    given = {name: numbers(name, value) for name, value in (("V", V), ("delta", delta), ("eta", eta))}
+    start = numbers("w0", w0)
+    if isinstance(phi, Smooth) and isinstance(hat, Smooth):
+        R = max([len(value) for value in given.values() if value.ndim] + [len(start)] * (start.ndim == 2), default=1)
+        same = hat is phi
+        phi = phi.for_runs(R)
+        hat = phi if same else hat.for_runs(R)
+    rule = _rule(phi.R, given["V"], given["delta"], reference, weights)
+    size, start = _per_run("eta", given["eta"], (phi.R,)), _per_run("w0", start, (phi.R, phi.d))
+    J = whole("steps", steps, least=1)
 
     def choose(t: int, x: Array, beta: Array) -> tuple[Array, list[Array]]:
-        visited = []
-        for _ in range(steps):
+        visited, present = [], np.zeros_like(beta)
+        present[:, t] = rule.V
+        for _ in range(J):
             visited.append(x)
-            now = rule.V[:, None] * phi.gradients(x[:, None])[:, 0, t]
-            x = x - size[:, None] * (now + np.vecmat(beta, hat.gradients(x[:, None])[:, 0]))
+            x = x - size[:, None] * (phi.pull(x, present) + hat.pull(x, beta))
+            if isinstance(phi, Smooth) and isinstance(hat, Smooth):
+                phi.check_step([t], visited[-1], x)
+                hat.check_step(np.flatnonzero(beta.any(axis=0)), visited[-1], x)
         return x, visited
 
-    start = np.broadcast_to(np.asarray(w0, dtype=np.float64), (phi.R, phi.d))
     trace = _follow(phi, hat, start, rule, choose)
+    if isinstance(phi, Smooth) and isinstance(hat, Smooth):
+        return SmoothFacts(phi, hat, trace, eta=size, steps=J)
+    assert isinstance(phi, Cosines)
+    assert isinstance(hat, Cosines)
     W = Box.around(np.concatenate([trace.w, trace.inner.reshape(phi.R, -1, phi.d), phi.centres, hat.centres], axis=1))
-    return CosineFacts(phi, hat, trace, W, eta=size, steps=steps, solver="gd")
+    return CosineFacts(phi, hat, trace, W, eta=size, steps=J, solver="gd")
 
 
 def minimise_on_grid(
@@ -77,7 +114,7 @@ def minimise_on_grid(
 ) -> CosineFacts:
     """x_t the exact minimiser of DPP_t over W, a grid of `count` points per coordinate; x_0 is its point number w0."""
     hat = phi if hat is None else hat
-    rule = _rule(phi, V, delta, reference, weights)
+    rule = _rule(phi.R, V, delta, reference, weights)
     grid = np.array(list(product(np.linspace(low, high, count), repeat=phi.d)))
     points = np.broadcast_to(grid, (phi.R, *grid.shape))
     now, past = phi.values(points), hat.values(points)
@@ -90,18 +127,25 @@ def minimise_on_grid(
     return CosineFacts(phi, hat, trace, Points(points), eta=np.ones(phi.R), steps=1, solver="exact")
 
 
-def _rule(phi: Cosines, V: ArrayLike, delta: ArrayLike, reference: str, weights: str) -> _Rule:
-    if reference not in get_args(Reference) or weights not in ("mean", "sum"):
-        raise ColdError("reference must be 'previous', 'best' or 'stored', weights 'mean' or 'sum'")
-    numbers = [np.broadcast_to(np.asarray(value, dtype=np.float64), (phi.R,)) for value in (V, delta)]
-    if not (numbers[0] > 0).all() or not (numbers[1] >= 0).all():
+def _rule(R: int, V: ArrayLike, delta: ArrayLike, reference: str, weights: str) -> _Rule:
+    choice("reference", reference, get_args(Reference))
+    choice("weights", weights, ("mean", "sum"))
+    found = [_per_run(name, numbers(name, value), (R,)) for name, value in (("V", V), ("delta", delta))]
+    if not (found[0] > 0).all() or not (found[1] >= 0).all():
         raise ColdError("V must be > 0 and delta >= 0")
-    return _Rule(numbers[0], numbers[1], reference, weights)
+    return _Rule(found[0], found[1], reference, weights)
 
 
-def _follow(phi: Cosines, hat: Cosines, start: Array, rule: _Rule, choose: Choice) -> CosineTrace:
+def _per_run(name: str, values: Array, shape: tuple[int, ...]) -> Array:
+    try:
+        return np.broadcast_to(values, shape)
+    except ValueError:
+        raise ColdError(f"{name} must have a shape that broadcasts to {shape}, got {values.shape}") from None
+
+
+def _follow(phi: Losses, hat: Losses, start: Array, rule: _Rule, choose: Choice) -> Trace:
     """The models that `choose(t, x, beta)` picks, with their queues."""
-    R, T, d = phi.centres.shape
+    R, T, d = phi.R, phi.T, phi.d
     w, inner = np.empty((R, T + 1, d)), []
     Q, increments = np.zeros((R, T + 1, T)), np.zeros((R, T, T))
     w[:, 0] = start
@@ -117,4 +161,4 @@ def _follow(phi: Cosines, hat: Cosines, start: Array, rule: _Rule, choose: Choic
             excess = np.maximum(excess + grow, 0.0) if t else excess
         elif rule.reference == "stored":  # of the tasks before this one, each compared with the model at its end
             excess = np.where(np.arange(T) < t, excess + grow, 0.0)
-    return CosineTrace(w, np.stack(inner, axis=1), Q, increments, rule.V, rule.delta, rule.reference, rule.weights)
+    return Trace(w, np.stack(inner, axis=1), Q, increments, rule.V, rule.delta, rule.reference, rule.weights)

@@ -20,14 +20,16 @@ from ..ground.provenance import provenance
 from ..store import StoredRows, row_files
 from . import claims as c
 from .gallery import figure_cards
+from .idea import ten_sentences
+from .mathml import command
 from .outcomes import Outcomes
 from .statements import latex_by_label, model_formulas, statement_cards
 from .streams import SEEDS, D, T, embedded_streams
 
 _STYLES = ("style.css", "explorer.css")
 _SCRIPTS = (
-    "controllers.js", "simulator.js", "bounds.js", "charts.js", "heatmap.js", "readout.js", "page.js", "explorer.js",
-    "main.js",
+    "controllers.js", "simulator.js", "bounds.js", "charts.js", "heatmap.js", "readout.js", "page.js", "verdicts.js",
+    "story.js", "numbers.js", "optima.js", "link.js", "controls.js", "explorer.js", "main.js",
 )  # fmt: skip
 _SLIDERS = (
     ("V", "V", "weight of the task"),
@@ -43,7 +45,7 @@ _COMMANDS = (
     ("coldtheory sweep-V --regime all", "the runs behind the theory figures; stored in results/"),
     ("coldtheory simulate --regime high --V 200", "one run; the explorer prints the command of its own"),
     ("coldtheory plot all", "draws the figures, and computes what they need first"),
-    ("coldtheory report --check", "checks every claim and writes this page"),
+    ("coldtheory report --check-claims", "checks every claim and writes this page"),
     ("coldtheory serve", "opens it on this machine only"),
 )
 _NO_FIGURES = "<p>No pictures yet; <code>coldtheory plot all</code> draws them.</p>"
@@ -53,23 +55,25 @@ _RESULT_KEYS = ("regime", "T", "d", "V", "eta", "delta", "steps", "reference", "
 def build_report(outcomes: Outcomes, *, results: Path, figures: Path | None, own: Iterable[Statement] = ()) -> str:
     """The whole page from outcomes, a folder of stored results and a folder of figures (None: no figures).
 
+    Figures are shown as they were drawn for the page (`coldtheory.report.vector`), or else as PNGs.
+
     own : further statements to show, beside ours and those of installed packages
     """
     origin = provenance()
     statements = [*STATEMENTS.values(), *plugged_statements(taken=STATEMENTS).values(), *own]
     script = _script()
-    pictures = figure_cards(figures) if figures is not None else ""
+    pictures, styles = figure_cards(figures, results) if figures is not None else ("", "")
     page = Template(_file("page.html"))
     return page.substitute(
         policy=_policy(script),
         version=escape(__version__),
-        css="".join(_file(name) for name in _STYLES),
+        css="".join(_file(name) for name in _STYLES) + styles,
         facts=_facts(origin, outcomes),
         share=c.verdict_share(outcomes.rows),
         chips=c.verdict_buttons(outcomes.rows),
-        sections=c.section_options(outcomes.rows),
+        idea=ten_sentences(),
         checked=_checked(outcomes),
-        claims=c.verdict_table(outcomes.rows, latex_by_label(statements)),
+        claims=c.verdict_sections(outcomes.rows, latex_by_label(statements)),
         T=T,
         d=D,
         model=model_formulas(),
@@ -78,8 +82,8 @@ def build_report(outcomes: Outcomes, *, results: Path, figures: Path | None, own
         controllers="".join(f"<option>{name}</option>" for name in CONTROLLERS),
         statements=statement_cards(s for s in statements if not s.beyond),
         beyond=statement_cards(s for s in statements if s.beyond),
-        figures=f'<div class="gallery">{pictures}</div>' if pictures else _NO_FIGURES,
-        commands="".join(f"<dt><code>{escape(line)}</code></dt><dd>{escape(what)}</dd>" for line, what in _COMMANDS),
+        figures=pictures or _NO_FIGURES,
+        commands="".join(f"<dt>{command(line)}</dt><dd>{escape(what)}</dd>" for line, what in _COMMANDS),
         results=_results(results),
         footer=f"Made by coldtheory {escape(__version__)}, {escape(_when(origin))}.",
         streams=as_script_json(embedded_streams()),
@@ -142,13 +146,13 @@ def _checked(outcomes: Outcomes) -> str:
         first = ", ".join(f"<code>{escape(name)}</code>" for name in list(outcomes.stale)[:3])
         more = ", …" if len(outcomes.stale) > 3 else ""
         notes.append(
-            f"What {len(outcomes.stale)} of them depend on has changed since ({first}{more}); "
-            "<code>coldtheory check --stale</code> finds them again."
+            f"Stale verdicts: {len(outcomes.stale)} ({first}{more}). What they depend on has changed since; "
+            f"{command('coldtheory check --stale')} finds them again."
         )
     if outcomes.unknown:
-        notes.append("Their file does not tell whether what they depend on has changed since.")
+        notes.append("The file of the verdicts does not say whether what they depend on has changed since.")
     if outcomes.missing:
-        notes.append(f"{len(outcomes.missing)} claims of this version are not among them.")
+        notes.append(f"Claims of this version that are not among them: {len(outcomes.missing)}.")
     warning = f'<p class="warning">{" ".join(notes)}</p>' if notes else ""
     return f'<p class="faint">Found: {_found(outcomes)}.</p>{warning}'
 
@@ -161,12 +165,13 @@ def _slider(name: str, symbol: str, meaning: str) -> str:
     return (
         f'<div class="range" id="{name}-range"><div><label for="{name}">{symbol} <small>{meaning}</small></label>'
         f'<input type="text" inputmode="decimal" id="{name}-number" aria-label="{symbol}, {meaning}, as a number"'
-        f' autocomplete="off"></div><input type="range" id="{name}"></div>'
+        f' autocomplete="off" aria-describedby="{name}-complaint"></div><input type="range" id="{name}">'
+        f'<p class="complaint" id="{name}-complaint" role="alert"></p></div>'
     )
 
 
 def _results(folder: Path) -> str:
-    """What the stored results were run with, a line a file."""
+    """What the stored results were run with, one line per file."""
     lines = []
     for path in row_files(folder):
         try:

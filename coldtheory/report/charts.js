@@ -112,7 +112,7 @@ function blankChart(svg, height, words) {
 function taskScale(T, left, right, edge) {
   const x = scale(1 - edge, T + edge, left, right, false);
   x.ticks = [...new Set([1, ...linearTicks(1, T)])].filter((v) => v >= 1 && Number.isInteger(v));
-  if (x.ticks.length > 1 && x.at(x.ticks[1]) - x.at(x.ticks[0]) < 24) x.ticks.splice(1, 1);
+  if (x.ticks.length > 1 && Math.abs(x.at(x.ticks[1]) - x.at(x.ticks[0])) < 24) x.ticks.splice(1, 1);
   return x;
 }
 
@@ -184,7 +184,7 @@ function curveLabel(places, i, box) {
   return `<text class="tick halo" x="${px}" y="${py}" text-anchor="${anchor}">V = ${here.p.V}</text>`;
 }
 
-// Measured value and bound on one log axis, a row each.
+// Measured value and bound on one log axis, one row per bound.
 function boundsChart(svg, list) {
   const step = 42, box = frame(svg, 52 + step * list.length);
   const good = list.filter((b) => !b.missing && b.bound > 0);

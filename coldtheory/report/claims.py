@@ -1,4 +1,4 @@
-"""The verdict table: claims with what their checks found, as rows of HTML."""
+"""The verdicts: claims with what their checks found, folded by section, as HTML."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from html import escape
 
 from ..claims import NO_RUNS, VERDICTS
 from ..vocabulary import beyond_the_paper
-from .mathml import paragraphs, scrolled, typeset
+from .mathml import command, paragraphs, scrolled, typeset
 from .outcomes import FAILED, FROM_CLAIM, NEEDED, Row
 
 _ORDER = (*VERDICTS, FAILED)
+_HEAD = (
+    '<thead><tr><th scope="col">Claim</th><th scope="col">Verdict</th><th scope="col" class="number">Margin</th>'
+    '<th scope="col">Statement and what was found</th></tr></thead>'
+)
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -35,9 +39,7 @@ def verdict_share(rows: Sequence[Row]) -> str:
 
 
 def _tally(rows: Sequence[Row], words: str) -> str:
-    told = "".join(
-        f'<span class="badge {kind(name)}">{count} {escape(name)}</span>' for name, count in verdicts_of(rows)
-    )
+    told = "".join(_badge(name, f"{count} {escape(name)}") for name, count in verdicts_of(rows))
     return f'<p class="tally"><a href="#verdicts">{len(rows)} {words}</a>{told}</p>'
 
 
@@ -49,17 +51,37 @@ def verdict_buttons(rows: Sequence[Row]) -> str:
     )
 
 
-def section_options(rows: Sequence[Row]) -> str:
-    sections = dict.fromkeys(row["section"] for row in rows)
-    return "".join(f"<option>{escape(name)}</option>" for name in sections)
-
-
-def verdict_table(rows: Sequence[Row], latex: Mapping[str, tuple[str, str]]) -> str:
-    """One table row per claim: its verdict and margin, and the statement with its explanation folded below it.
+def verdict_sections(rows: Sequence[Row], latex: Mapping[str, tuple[str, str]]) -> str:
+    """The claims section by section, each folded below its counts of verdicts.
 
     `latex` gives, by the paper's label, the id and the formula of the statement that has it.
     """
-    return "\n".join(_row(row, latex.get(row["label"])) for row in rows)
+    by_section: dict[str, list[Row]] = {}
+    for row in rows:
+        by_section.setdefault(row["section"], []).append(row)
+    return "\n".join(_section(at, name, part, latex) for at, (name, part) in enumerate(by_section.items(), start=1))
+
+
+def _section(number: int, name: str, rows: Sequence[Row], latex: Mapping[str, tuple[str, str]]) -> str:
+    counts = "".join(
+        _badge(verdict, f'{count}<span class="hidden"> {escape(verdict)}</span>', title=verdict)
+        for verdict, count in verdicts_of(rows)
+    )
+    claims = "\n".join(_row(row, latex.get(row["label"])) for row in rows)
+    return (
+        f'<details class="part" id="section-{number}"><summary><b>{escape(name or "Other claims")}</b> '
+        f'<span class="counts"><span class="found">{_number(len(rows))}</span>{counts}</span></summary>'
+        f'<table class="claims">{_HEAD}<tbody>\n{claims}\n</tbody></table></details>'
+    )
+
+
+def _number(count: int) -> str:
+    return f"{count} claim" if count == 1 else f"{count} claims"
+
+
+def _badge(verdict: str, text: str, title: str = "") -> str:
+    told = f' title="{escape(title)}"' if title else ""
+    return f'<span class="badge {kind(verdict)}"{told}>{text}</span>'
 
 
 def kind(verdict: str) -> str:
@@ -86,11 +108,12 @@ def _row(row: Row, statement: tuple[str, str] | None) -> str:
     was = f'<small class="{tone}">recorded: {escape(str(recorded))}</small>' if recorded not in (None, verdict) else ""
     exact = "" if row.get("margin") is None else f' title="{escape(str(row["margin"]))}"'
     words = " ".join(str(row.get(key) or "") for key in (*NEEDED, *FROM_CLAIM))
+    id_ = escape(row["id"])
     return (
-        f'<tr class="claim" id="claim-{escape(row["id"])}" data-verdict="{escape(verdict)}"'
-        f' data-section="{escape(row["section"])}" data-text="{escape(" ".join(words.lower().split()))}">'
-        f'<th scope="row">{escape(row["id"])} <code>{escape(row["label"])}</code></th>'
-        f'<td class="verdict"><span class="badge {kind(verdict)}">{escape(verdict)}</span>{was}</td>'
+        f'<tr class="claim" id="claim-{id_}" data-verdict="{escape(verdict)}"'
+        f' data-text="{escape(" ".join(words.lower().split()))}">'
+        f'<th scope="row"><a href="#claim-{id_}">{id_}</a> <code>{escape(row["label"])}</code></th>'
+        f'<td class="verdict">{_badge(verdict, escape(verdict))}{was}</td>'
         f'<td class="number"{exact}>{short(row.get("margin"))}</td>'
         f"<td><details><summary>{typeset(row['statement'] or row['id'])}</summary>"
         f'<div class="explain">{_explanation(row, statement)}</div></details>'
@@ -101,16 +124,16 @@ def _row(row: Row, statement: tuple[str, str] | None) -> str:
 def _evidence(row: Row) -> str:
     """What was found; the command that makes absent runs stands as code."""
     data = row.get("data")
-    command = str(data.get("command", "")) if row["verdict"] == NO_RUNS and isinstance(data, dict) else ""
-    if not command or not row["evidence"].endswith(command):
+    remedy = str(data.get("command", "")) if row["verdict"] == NO_RUNS and isinstance(data, dict) else ""
+    if not remedy or not row["evidence"].endswith(remedy):
         return typeset(row["evidence"])
-    return f"{typeset(row['evidence'].removesuffix(command))}<code>{escape(command)}</code>"
+    return f"{typeset(row['evidence'].removesuffix(remedy))}{command(remedy)}"
 
 
 def _explanation(row: Row, statement: tuple[str, str] | None) -> str:
-    meta = f"Section: {escape(row['section'])}" if row["section"] else ""
+    told = paragraphs(row["explain"] or "")
     if statement is None:
-        return f'{paragraphs(row["explain"] or "")}<p class="meta">{meta}</p>'
+        return told
     name, latex = statement
-    meta += f' · <a href="#statement-{escape(name)}">the statement, its correct form and proof</a>'
-    return f'{scrolled(latex)}{paragraphs(row["explain"] or "")}<p class="meta">{meta}</p>'
+    link = f'<a href="#statement-{escape(name)}">the statement, its correct form and proof</a>'
+    return f'{scrolled(latex)}{told}<p class="meta">{link}</p>'

@@ -32,7 +32,7 @@ function readParameters(text, defaults) {
   const given = { ...defaults };
   for (const part of text.split(",").filter((p) => p.trim() !== "")) {
     const [name, value] = part.split("=").map((p) => p.trim());
-    if (!(name in defaults) || !value || !(Number(value) >= 0) || !Number.isFinite(Number(value))) return null;
+    if (!Object.hasOwn(defaults, name) || !value || !(Number(value) >= 0) || !Number.isFinite(Number(value))) return null;
     given[name] = Number(value);
   }
   for (const share of ["a", "nu"]) if (given[share] > 1) return null;

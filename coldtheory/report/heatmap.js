@@ -15,7 +15,7 @@ function shade(share) {
 
 const TABLE = Uint8ClampedArray.from({ length: 256 * 3 }, (_, i) => shade(Math.floor(i / 3) / 255)[i % 3]);
 
-// One pixel a queue; the browser enlarges it. Queues that do not exist yet (k >= t) stay transparent.
+// One pixel per queue; the browser enlarges it. Queues that do not exist yet (k >= t) stay transparent.
 function drawHeatmap(canvas, run, largest, log) {
   const { T, Q } = run;
   canvas.width = canvas.height = T;

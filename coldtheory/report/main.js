@@ -1,6 +1,7 @@
 "use strict";
 startTheme();
 startMath();
-startFolds();
 startFilters();
+startFolds();
+startStory();
 startExplorer();

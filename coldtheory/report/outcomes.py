@@ -16,17 +16,23 @@ A stored verdict is stale if one of these digests is another one now. Files of f
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import joblib
 import msgspec
 
 from ..bounds import STATEMENTS
 from ..claims import Claim, RunSource, all_claims, run_claim
 from ..ground.code import Code
 from ..ground.dependencies import ABSENT
+from ..ground.engines import run_jobs
 from ..ground.errors import ColdError
 from ..ground.files import write_atomically
 from ..ground.provenance import PACKAGES, provenance
@@ -37,6 +43,8 @@ Row = dict[str, Any]
 FORMAT = "coldtheory-outcomes/2"
 _OLDER = ("coldtheory-outcomes/1",)
 FAILED = "check failed"
+_EVERY = 0.2  # seconds between two looks at how many claims are done
+_WORTH_A_PROCESS = 40  # claims below which other processes take longer to start than to check them
 NEEDED = ("id", "verdict", "evidence")
 FROM_CLAIM = ("label", "section", "statement", "explain")
 #: the kinds of what an outcome and its origin may hold beside what is needed; absent and null ones are passed over
@@ -82,19 +90,86 @@ def run_checks(
     claims: Sequence[Claim] | None = None,
     runs: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
+    jobs: int = -1,
 ) -> Outcomes:
-    """Claims, all of them by default, checked now. A check that breaks becomes a row that says so."""
-    wanted = all_claims() if claims is None else claims
+    """Claims, all of them by default, checked now. A check that breaks becomes a row that says so.
+
+    What is found does not depend on the number of processes. A few claims are checked in this process, as others would
+    take longer to start.
+
+    jobs : number of processes; -1 is one per core
+    """
+    wanted = tuple(all_claims() if claims is None else claims)
     origin, code = provenance(), code_of(wanted)  # now: the files may change while the checks run
+    workers = 1 if len(wanted) < _WORTH_A_PROCESS or jobs == 0 else joblib.effective_n_jobs(jobs)
+    rows: dict[str, Row] = {}
+    with _counting(len(wanted), progress) as tally:
+        batches = [_Batch(part, runs, tally) for part in _parts(wanted, workers)]
+        for found in run_jobs(_checked, batches, engine="serial" if workers == 1 else "loky", n_jobs=jobs):
+            rows |= {row["id"]: {**row, "depends_on": _digests(row["depends_on"], code)} for row in found}
+    return Outcomes(tuple(rows[claim.id] for claim in wanted), origin)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Claims that one process checks one after the other; the file `tally` grows by a byte with each of them."""
+
+    claims: tuple[Claim, ...]
+    runs: Path | None
+    tally: Path
+
+    def __str__(self) -> str:
+        return ", ".join(claim.id for claim in self.claims)
+
+
+def _parts(claims: Sequence[Claim], workers: int) -> list[tuple[Claim, ...]]:
+    """Two per process, made of whole modules in their order: neighbours look at the same runs, which are made once."""
+    size = len(claims) / (2 * workers)
+    parts: list[list[Claim]] = [[]]
+    for _, group in groupby(claims, key=lambda claim: claim.module):
+        if len(parts[-1]) >= size:
+            parts.append([])
+        parts[-1] += group
+    return [tuple(part) for part in parts]
+
+
+@contextmanager
+def _counting(total: int, progress: Callable[[int, int], None] | None) -> Iterator[Path]:
+    """A file whose size is the number of claims that are done, in whatever process; `progress` hears of it."""
+    over = threading.Event()
+    with tempfile.TemporaryDirectory(prefix="coldtheory-checks-") as folder:
+        tally = Path(folder, "tally")
+        tally.touch()
+
+        def tell() -> None:
+            if progress is not None:
+                progress(min(tally.stat().st_size, total), total)  # a lost process does its part again
+
+        def watch() -> None:
+            while not over.wait(_EVERY):
+                tell()
+
+        tell()
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield tally
+        finally:
+            over.set()
+            watcher.join()
+        tell()
+
+
+def _checked(batch: _Batch) -> list[Row]:
     rows = []
-    for done, claim in enumerate(wanted):
-        if progress is not None:
-            progress(done, len(wanted))
-        rows.append(_checked(claim, runs, code))
-    return Outcomes(tuple(rows), origin)
+    for claim in batch.claims:
+        rows.append(_check(claim, batch.runs))
+        with batch.tally.open("ab") as tally:
+            tally.write(b".")
+    return rows
 
 
-def _checked(claim: Claim, runs: Path | None, code: Code) -> Row:
+def _check(claim: Claim, runs: Path | None) -> Row:
     notes: dict[str, str] = {f"code {claim.module}": ""}
     try:
         checked = run_claim(claim, runs)
@@ -104,8 +179,12 @@ def _checked(claim: Claim, runs: Path | None, code: Code) -> Row:
         row = {name: getattr(claim, name) for name in ("id", "label", "section", "statement", "recorded")}
         why = f"{type(error).__name__}: {error}".replace("\n", " ")
         row |= {"verdict": FAILED, "margin": None, "evidence": why, "changed": True, "data": {}, "seconds": 0.0}
-    digests = {name: digest or code.digest(name.removeprefix("code ")) for name, digest in sorted(notes.items())}
-    return {"explain": claim.explain, **row, "depends_on": digests}
+    return {"explain": claim.explain, **row, "depends_on": notes}
+
+
+def _digests(notes: Mapping[str, str], code: Code) -> dict[str, str]:
+    """What a check noted, with the digests of its code."""
+    return {name: digest or code.digest(name.removeprefix("code ")) for name, digest in sorted(notes.items())}
 
 
 def code_of(claims: Iterable[Claim]) -> Code:
@@ -127,7 +206,7 @@ def store_outcomes(outcomes: Outcomes, path: Path) -> None:
 
 def read_outcomes(path: Path, runs: Path | None = None) -> Outcomes:
     """Stored outcomes, and which of them are stale with the code and the runs that are here now."""
-    remedy = "make it anew with 'coldtheory report --check'"
+    remedy = "make it anew with 'coldtheory report --check-claims'"
     content = read_json(path, remedy)
     origin = None
     if isinstance(content, dict):

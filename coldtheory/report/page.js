@@ -1,68 +1,27 @@
 "use strict";
-// The verdict table's filters, and light or dark.
+// Light or dark, links to folded parts, and whether there is a font for mathematics.
 
-function startFilters() {
-  const text = document.getElementById("find");
-  if (!text) return;
-  const section = document.getElementById("section");
-  const chips = [...document.querySelectorAll(".chip")];
-  const claims = [...document.querySelectorAll("tr.claim")];
-  const count = document.getElementById("count");
-
-  function apply() {
-    const chosen = new Set(chips.filter((c) => c.ariaPressed === "true").map((c) => c.dataset.verdict));
-    const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0;
-    for (const claim of claims) {
-      const fits =
-        (!chosen.size || chosen.has(claim.dataset.verdict)) &&
-        (!section.value || claim.dataset.section === section.value) &&
-        words.every((word) => claim.dataset.text.includes(word));
-      claim.hidden = !fits;
-      shown += fits;
-    }
-    count.textContent = `${shown} of ${claims.length} claims`;
-    document.getElementById("nothing").hidden = shown > 0;
-  }
-
-  for (const chip of chips) {
-    chip.addEventListener("click", () => {
-      chip.ariaPressed = String(chip.ariaPressed !== "true");
-      apply();
-    });
-  }
-  text.addEventListener("input", apply);
-  section.addEventListener("change", apply);
-  document.getElementById("clear").addEventListener("click", () => {
-    text.value = section.value = "";
-    for (const chip of chips) chip.ariaPressed = "false";
-    apply();
-  });
-  const unfold = document.getElementById("unfold");
-  unfold.addEventListener("click", () => {
-    const open = unfold.ariaExpanded !== "true";
-    unfold.ariaExpanded = String(open);
-    unfold.textContent = open ? "Fold all" : "Unfold all";
-    for (const fold of document.querySelectorAll("tr.claim details")) fold.open = open;
-  });
-  document.addEventListener("keydown", (event) => {
-    const typing = event.target.matches("input, select, textarea");
-    if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
-      event.preventDefault();
-      text.focus();
-    }
-  });
-  apply();
-}
-
-// A link to a folded part unfolds it.
+// A link to a part that is folded, or inside a folded one, unfolds it.
 function startFolds() {
   function unfold() {
-    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (target instanceof HTMLDetailsElement) target.open = true;
+    const target = location.hash.length > 1 && document.getElementById(decoded(location.hash.slice(1)));
+    if (!target) return;
+    target.dispatchEvent(new CustomEvent("wanted", { bubbles: true })); // filters that hide it step back
+    for (let part = target; part; part = part.parentElement) if (part instanceof HTMLDetailsElement) part.open = true;
+    const told = target.matches("tr.claim") && target.querySelector("details");
+    if (told) told.open = true;
+    target.scrollIntoView();
   }
   addEventListener("hashchange", unfold);
   unfold();
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // a percent sign that encodes nothing
+  }
 }
 
 function startTheme() {

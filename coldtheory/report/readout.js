@@ -1,7 +1,7 @@
 "use strict";
 // What the explorer says in words and numbers.
 
-function showNumbers({ run, summary, bounds }, state) {
+function showNumbers({ run, summary, bounds }, state, own) {
   const numbers = { ...summary, D_phi_trajectory: bounds.D_phi_trajectory, r: bounds.r };
   for (const [name, value] of Object.entries(numbers)) put(`n-${name}`, run.diverged ? null : value);
   document.getElementById("warning").textContent = warning(run, summary);
@@ -13,7 +13,20 @@ function showNumbers({ run, summary, bounds }, state) {
     return `<tr id="b-${b.id}" data-form="${b.form}"><th scope="row">${b.name} <small>${b.of}</small></th>${cells}</tr>`;
   });
   document.getElementById("bounds-rows").innerHTML = rows.join("");
-  document.getElementById("same-run").textContent = command(state);
+  showCommand(command(state, own));
+  document.getElementById("same-run-note").textContent =
+    state.regime === "own" ? `, with your optima in the file ${own.name}` : "";
+}
+
+// No line breaks inside an option, nor between an option and its value.
+function showCommand(line) {
+  const parts = line.split(/ (?=--)/).map((words) => {
+    const part = document.createElement("span");
+    part.className = "whole";
+    part.textContent = words;
+    return part;
+  });
+  document.getElementById("same-run").replaceChildren(...parts.flatMap((part, at) => (at ? [" ", part] : [part])));
 }
 
 function put(id, value) {
@@ -40,9 +53,10 @@ function sentence({ summary, run }, state) {
     `mean forgetting ${short(summary.avg_forgetting, 4)}.`;
 }
 
-function command(s) {
+function command(s, own) {
   const plain = (v) => (v === null ? "auto" : String(v));
-  return `coldtheory simulate --regime ${s.regime} --seed ${s.seed} --T ${s.T} --V ${plain(s.V)} ` +
+  const tasks = s.regime === "own" ? own.name : `${s.regime} --seed ${s.seed} --T ${s.T}`;
+  return `coldtheory simulate --regime ${tasks} --V ${plain(s.V)} ` +
     `--eta ${plain(s.eta)} --delta ${plain(s.delta)} --steps ${s.steps} --reference ${s.reference} --weights ${s.weights}` +
     (s.controller === "queue" ? "" : ` --controller ${[s.controller, parameterText(s.parameters)].filter(Boolean).join(":")}`);
 }

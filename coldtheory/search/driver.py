@@ -13,10 +13,9 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import OptimizeResult, differential_evolution
 
 from ..bounds import Bound, Statement, find_statement
 from ..ground.checks import number, whole
@@ -26,6 +25,9 @@ from .instance import Confirmed, confirm, in_few_digits, plain_of
 from .plans import Plan, check_form, first_form, plan_for
 from .population import REFUSED, assess
 from .space import Space
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 _SECONDS = 60.0  # where no limit is given
 CLEAR = 1e-3  # a violation by more than this share of the larger side is no matter of rounding
@@ -256,6 +258,8 @@ def _evolve(
     centre: Array | None = None,
 ) -> None:
     """Differential evolution in a box, a population at a time. The best point is kept by `loss` itself."""
+    from scipy.optimize import differential_evolution  # noqa: PLC0415  (slow to load)
+
     count = int(np.clip(_POPULATION * len(low), _SMALLEST, _LARGEST))
     start = low + (high - low) * rng.random((count, len(low)))
     if centre is not None:

@@ -24,6 +24,8 @@ leaves of it is undone by the next one, and removed by the next one that writes.
 export` does. It is read like the other one. The first program that adds a row puts all of its rows into the SQLite file
 and renames it to `SOURCE.json.old`, which nothing reads any more.
 
+Beside the row files lie records of which rows one sweep is made of: see `coldtheory.store.sweeps`.
+
 Nothing in such a file is trusted: a foreign or damaged file is an error in one line, rows are checked for their types,
 and nothing but the three tables may be in the database.
 """
@@ -32,6 +34,7 @@ from .export import EXPORTS
 from .files import RowFile, StoredRows, Summary, open_row_files, read_rows, remove_rows, row_files
 from .old_format import OLD_FORMAT
 from .schema import ROW_SCHEMA, Row
+from .sweeps import SweepRecord, stored_sweeps, write_sweep
 
 __all__ = [
     "EXPORTS",
@@ -41,8 +44,11 @@ __all__ = [
     "RowFile",
     "StoredRows",
     "Summary",
+    "SweepRecord",
     "open_row_files",
     "read_rows",
     "remove_rows",
     "row_files",
+    "stored_sweeps",
+    "write_sweep",
 ]

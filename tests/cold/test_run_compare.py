@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from msgspec.structs import replace
 
 from cold.compare import grouped, partings
 from cold.config import RunConfig
@@ -29,6 +30,14 @@ def test_a_setting_that_a_method_does_not_use_neither_splits_nor_labels_its_runs
 def test_options_label_runs():
     groups = grouped([result("er", options={"replay_weight": 3.0}), result("er")])
     assert [group.label for group in groups] == ["er replay_weight=3", "er"]
+
+
+def test_runs_from_different_data_are_no_seeds_of_one_another():
+    given = [replace(result("er", seed=seed), data=data) for seed, data in enumerate(("aa", "bb", None, "bb"))]
+    groups = grouped([*given, result("cold")])
+    assert [(group.label, group.seeds) for group in groups] == [
+        ("er data=bb", [1, 2, 3]), ("er data=aa", [0]), ("cold", [0]),
+    ]  # fmt: skip
 
 
 def test_where_the_queues_part():

@@ -43,7 +43,8 @@ def test_other_methods_take_colds_column():
 @pytest.mark.parametrize(("settings", "message"), [
     ({"epochs": 0}, "epochs must be > 0"), ({"delta": -1.0}, "delta must be >= 0"),
     ({"lr": float("nan")}, "lr must be"),
-    ({"epochs": 1.5}, "epochs must be int"), ({"V": "big"}, "V must be float"), ({"iid": 1}, "iid must be bool"),
+    ({"epochs": 1.5}, "epochs must be int"), ({"V": "big"}, "V must be a number or auto"),
+    ({"iid": 1}, "iid must be bool"),
     ({"weights": "sums"}, "did you mean sum"), ({"epoch": 1}, "did you mean epochs"),
     ({"evaluate_on": "validation"}, "keep some"),
     ({"reference": "prev"}, "did you mean previous"), ({"controller": "leaky:b=1"}, "known: a"),

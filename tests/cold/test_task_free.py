@@ -180,4 +180,4 @@ def test_on_the_command_line(tmp_path):
     listed = json.loads(CliRunner().invoke(app, ["methods", "--json"]).stdout)["methods"]
     free = {row["name"] for row in listed if "task-free" in row["settings"]}
     assert free == {"finetune", "joint", "mer", "gdumb", "er", "der", "derpp", "er-ace", "star", "cls-er", "cold",
-                    "cold-oracle"}  # fmt: skip
+                    "cold-oracle", "cold-distill"}  # fmt: skip

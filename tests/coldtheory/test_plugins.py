@@ -163,7 +163,7 @@ def test_its_command_is_one_of_the_program(command: Command) -> None:
 
 def test_its_figure_is_listed_and_drawn(command: Command, tmp_path: Path) -> None:
     assert "tiny-figure" in command("figures").stdout
-    done = command("plot", "tiny-figure", "--to", str(tmp_path))
+    done = command("plot", "tiny-figure", "--figures", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "tiny-figure.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "tiny-figure.csv").read_text().splitlines()[-1] == "4,16"

@@ -227,7 +227,7 @@ class Bar:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to find the workers")
 def test_a_sweep_whose_worker_is_killed_goes_on(tmp_path):
     """The system kills a worker (out of memory, for instance): exit code 0 and the rows of a sweep in one process."""
-    words = ["sweep-V", "--regime", "low", "--V", "10,100", "--T", "40", "--d", "2", "--seeds", "60", "--json"]
+    words = ["sweep-V", "--regime", "low", "--V", "10,100", "--T", "40", "--d", "2", "--seeds", "0-59", "--json"]
     program = _KILL_A_WORKER + (
         "import coldtheory.cli.sweeps; coldtheory.cli.sweeps.Bar = Bar\nfrom coldtheory.cli import main; main()\n"
     )
@@ -237,7 +237,7 @@ def test_a_sweep_whose_worker_is_killed_goes_on(tmp_path):
     source = Source("low", {"T": 40, "d": 2})
     serial = run_cells(grid(source, "V", [10.0, 100.0], 60), tmp_path / "serial", engine="serial")
     assert without_origin(json.loads(done.stdout)) == without_origin(serial)
-    assert os.listdir(tmp_path / "results") == [f"{source.stem}.sqlite"]
+    assert sorted(os.listdir(tmp_path / "results")) == [f"{source.stem}.sqlite", "sweeps"]
 
 
 def test_a_job_that_kills_its_worker_twice_is_named_when_all_else_is_stored(tmp_path):
@@ -251,7 +251,7 @@ def test_a_job_that_kills_its_worker_twice_is_named_when_all_else_is_stored(tmp_
         "s._run_job = deadly\n"
         "from coldtheory.cli import main; main()\n"
     )
-    words = ["sweep-V", "--regime", "low", "--V", "10,100", "--T", "10", "--d", "2", "--seeds", "30", "--jobs", "2"]
+    words = ["sweep-V", "--regime", "low", "--V", "10,100", "--T", "10", "--d", "2", "--seeds", "0-29", "--jobs", "2"]
     command = [sys.executable, "-c", program, *words]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2

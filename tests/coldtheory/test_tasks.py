@@ -131,6 +131,17 @@ def test_regression_tasks():
         (lambda: from_optima(np.zeros((3, 2)), np.diag([1.0, -1.0])), "semidefinite"),
         (lambda: from_optima(np.zeros((3, 2)), [[1.0, 2.0], [0.0, 1.0]]), "symmetric"),
         (lambda: from_optima(np.zeros((3, 2)), memory_optima=np.zeros((2, 2))), "memory optima"),
+        (lambda: from_optima(np.zeros((4, 3)), np.ones((5, 3, 3))), "the optima have 4 tasks with 3 parameters"),
+        (lambda: from_optima(np.zeros((4, 3)), np.ones((4, 2, 2))), "one matrix per task"),
+        (lambda: from_optima(np.zeros((4, 3)), np.ones((4, 3))), "if these are diagonals"),
+        (lambda: from_optima(np.zeros((4, 3)), np.ones(3)), "if these are diagonals"),
+        (lambda: from_optima(np.zeros((4, 3)), memory_hessians=np.ones((4, 2, 2))), "memory Hessians must have shape"),
+        (lambda: from_optima(np.zeros((3, 2)), [1.0, 2.0, -1.0]), "task 3 has the curvature -1"),
+        (lambda: from_optima(np.zeros((2, 2)), [np.eye(2), -np.eye(2)]), "that of task 2 has a negative eigenvalue"),
+        (
+            lambda: from_optima(np.zeros((2, 2, 2)), [[np.eye(2)] * 2, [np.eye(2), [[1.0, 2.0], [0.0, 1.0]]]]),
+            "that of task 2 of stream 1 is not",
+        ),
     ],
 )
 def test_bad_tasks_are_named(call, words):

@@ -15,6 +15,8 @@ from cold.data.binary import CIFAR10
 from cold.grid.cells import write_failure
 from cold.runs import pack
 from cold.trainer import Stopped, Trainer
+from cold.tuning.journal import Journal
+from cold.tuning.settings_file import write_settings
 from coldtheory import counterexamples
 from coldtheory.cli import app as coldtheory_app
 from coldtheory.figures.figure import TableData
@@ -28,6 +30,8 @@ from tests.cold.runs.small_runs import config, store
 from tests.cold.studies.test_studies import OWN
 from tests.cold.tables.made_rows import TINY as TERMS
 from tests.cold.tiny_runs import tiny
+from tests.cold.tuning.test_settings_file import CHOSEN
+from tests.cold.tuning.tiny_search import tiny as tiny_search
 from tests.fuzz.databases import left_by_a_killed_program
 from tests.fuzz.sandbox import EVIL, PRECIOUS, emptied
 
@@ -88,6 +92,8 @@ def make(folder: Path) -> None:
     (folder / "config.toml").write_text(
         'dataset = "synthetic"\nepochs = 1\nV = 5\n[options]\n[data_options]\nclasses = 4\n'
     )
+    write_settings(folder / "settings.toml", CHOSEN)
+    _tuning(folder / "tuning")
     (folder / "source.toml").write_text('regime = "high"\nT = 5\nd = 2\n')
     np.savez(folder / "optima.npz", optima=np.eye(3), hessians=np.ones(3))
     np.savetxt(folder / "optima.csv", np.eye(3), delimiter=",")
@@ -134,6 +140,18 @@ def _figures(folder: Path) -> None:
     (folder / "gradient.json").write_text(json.dumps(about))
     (folder / "gradient.csv").write_text("V,Q\n1,2\n")
     (folder / "gradient.png").write_bytes(image_tree(["a"], per_class=1, side=8)[0]["train/a/0000.png"])
+
+
+def _tuning(folder: Path) -> None:
+    """A search with a trial of each kind."""
+    folder.mkdir()
+    journal = Journal(folder / "journal.log", "search", tiny_search().space)
+    for number in range(4):
+        journal.add({"lr": 1e-3, "replay_weight": 1.0 + number})
+        journal.report(number, 2, 50.0 + number)
+    journal.stop(0)
+    journal.finish(1, 60.0)
+    journal.fail(2, "the loss is nan")
 
 
 def _begun(folder: Path) -> None:

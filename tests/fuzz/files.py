@@ -27,13 +27,16 @@ from cold.grid.cells import failures
 from cold.presets import build_config
 from cold.runs import find_runs, merge, unpack
 from cold.studies import planned, read_study
+from cold.tuning.journal import Journal
+from cold.tuning.settings_file import read_settings
 from coldtheory.figures.gallery import read_caption
 from coldtheory.ground.errors import ColdError
+from coldtheory.ground.writing import to_toml
 from coldtheory.report.outcomes import read_outcomes
-from coldtheory.search.files import to_toml
 from coldtheory.search.rerun import rerun
 from coldtheory.sources import load_source
 from coldtheory.store import StoredRows
+from tests.cold.tuning.tiny_search import tiny as tiny_search
 from tests.fuzz import corpus, programs
 from tests.fuzz.databases import damaged_database, damaged_journal
 from tests.fuzz.sandbox import Tally, escaped, outcome_of, sandbox
@@ -79,8 +82,8 @@ def formats() -> list[Format]:
             )
             for read in (
                 _stored,
-                _call("coldtheory", "results", "ls", "--json", "--out", "FOLDER"),
-                _call("coldtheory", "results", "export", "STEM", "--out", "FOLDER"),
+                _call("coldtheory", "results", "ls", "--json", "--results", "FOLDER"),
+                _call("coldtheory", "results", "export", "STEM", "--results", "FOLDER"),
                 _call("coldtheory", *f"sweep-V --V 50,200,300 {_SWEEP}".split()),
                 _call("coldtheory", *f"sweep-V --V 50,200 {_SWEEP}".split()),
             )
@@ -118,6 +121,10 @@ def formats() -> list[Format]:
         Format("study.toml", _call("cold", "study", "status", "PATH"), _toml),
         Format("terms.toml", _call("cold", "table", "tiny", "--terms", "PATH", "--json"), _toml),
         Format("config.toml", lambda path: build_config(path, {}).run_id, _toml),
+        Format("settings.toml", lambda path: read_settings(path).as_dict(), _toml),
+        Format("settings.toml", _call("cold", "settings", "--runs", "FOLDER", "--json"), _toml),
+        Format("settings.toml", _call("cold", "run", "--settings", "PATH", "--method", "er"), _toml),
+        Format("tuning/journal.log", lambda path: Journal(path, "search", tiny_search().space).trials(), _rows),
         Format("measured.json", _call("cold", "table", "complexity", "--measured", "PATH"), _json),
         Format("home/mnist/*.gz", lambda path: load_benchmark("split-mnist", tasks=5)),
         Format("home/mnist/*.gz", _call("cold", "data", "list")),

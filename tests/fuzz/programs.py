@@ -20,7 +20,10 @@ from tests.fuzz.values import text
 
 APPS = {"coldtheory": coldtheory_app, "cold": cold_app}
 #: Options and arguments that take a place, or the name of what is there.
-_NAMES = ("run", "runs", "regime", "file", "method", "config", "terms", "name", "names", "statement")
+_NAMES = (
+    "run", "runs", "regime", "file", "method", "config", "settings", "terms", "name", "names", "statement",
+    "first", "second",
+)  # fmt: skip
 #: Those that take a Python file and run it, since the user names it. What must never run is named for the others.
 _RUN = ("method", "statement")
 AFRESH = 60  # cases after which the folder is put back as it was
@@ -37,6 +40,8 @@ PLACES = (
     "study.toml",
     "terms.toml",
     "config.toml",
+    "settings.toml",
+    "tuning",
     "source.toml",
     "optima.npz",
     "optima.csv",
@@ -109,6 +114,9 @@ def drawn_words(command: Command, rng: random.Random, runs: list[str]) -> list[s
         words.insert(rng.randrange(len(words) + 1), _trusted(text(rng)))
     if command.words[:1] == ("run",) and rng.random() < 0.7:  # where a run is small enough to begin
         small = "--dataset synthetic --limit-train 20 --limit-test 10 --epochs 1 --memory 30 --threads 1"
+        words += [word for word in small.split() if rng.random() < 0.95]
+    if command.words == ("tune",) and rng.random() < 0.7:
+        small = "--dataset synthetic --limit-train 20 --epochs 1 --memory 30 --budget 1"
         words += [word for word in small.split() if rng.random() < 0.95]
     return words
 

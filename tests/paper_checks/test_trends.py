@@ -37,13 +37,13 @@ def test_a_verdict_from_intervals(means, verdict):
 def test_the_interval_is_students():
     values = np.array([1.0, 2.0, 4.0])
     half = 4.302652729911275 * values.std(ddof=1) / np.sqrt(3)  # the 97.5 % quantile of t with 2 degrees of freedom
-    assert Contrast("c", values).interval() == pytest.approx((values.mean() - half, values.mean() + half))
+    assert Contrast("c", values).interval(0.05) == pytest.approx((values.mean() - half, values.mean() + half))
 
 
 def test_refuting_takes_more_where_there_are_many_contrasts():
     """A contrast just below zero refutes a claim of one contrast, but not one of twenty."""
     (just,) = contrasts(-0.3)
-    assert just.interval()[1] < 0
+    assert just.interval(0.05)[1] < 0
     assert settle([just]).verdict == "false"
     assert settle([just, *contrasts(*[5.0] * 19)]).verdict == "not settled"
 

@@ -23,7 +23,7 @@ from avalanche.models import MTSimpleMLP
 from avalanche.training import Naive
 from avalanche.training.plugins import EvaluationPlugin, EWCPlugin
 
-from cold import Trainer, make_config
+from cold import Callback, Trainer, make_config
 from cold.adapters.avalanche import ColdPlugin, QueueMetric
 from cold.streams import Streams
 from coldtheory.controllers import CONTROLLERS
@@ -174,3 +174,33 @@ def test_mistakes_are_told_in_one_line():
         ColdPlugin(V=1.0, delta=0.0, memory=10, heads=[0])
     with pytest.raises(ColdError, match=r"call strategy\.train"):
         _ = ColdPlugin(V=1.0, delta=0.0, memory=10).dpp
+
+
+class Trained(Callback):
+    """How many samples each task trains on."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def begin_task(self, dpp, model) -> None:
+        self.sizes.append(len(dpp.samples))
+
+
+def test_requested_forgetting_takes_the_gauge_out_of_each_experience():
+    generator = torch.Generator().manual_seed(0)
+    data = [(torch.randn(64, 6, generator=generator), torch.randint(3, (64,), generator=generator)) for _ in range(3)]
+    stream = tensors_benchmark(train_tensors=data, test_tensors=data, task_labels=[0] * 3)
+    trained = Trained()
+    plugin = ColdPlugin(constraint="logits", forget=0.1, memory=60, memory_batch=4, tasks=3, callbacks=[trained])
+    strategy = _strategy(nn.Linear(6, 3), [plugin], lr=0.01)
+    for experience in stream.train_stream:
+        strategy.train(experience)
+    assert trained.sizes == [64 - 4] * 3  # a fifth of the memory for three tasks
+    held = plugin.dpp.gauge.memory
+    for task, (x, _) in enumerate(data):
+        aside = {tuple(row) for row in held.raw[held.owner == task].tolist()}
+        kept = {tuple(row) for row in plugin.dpp.memory.raw[plugin.dpp.memory.owner == task].tolist()}
+        assert len(aside) == 4
+        assert aside < {tuple(row) for row in x.tolist()}
+        assert not aside & kept
+    assert plugin.dpp.measured()["gauge_loss"].shape == (3, 3)

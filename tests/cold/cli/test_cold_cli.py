@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from cold.cli.app import app
 from coldtheory.ground.statistics import t_interval
+from tests.options import all_commands
 
 RUN = ["run", "--dataset", "synthetic", "--tasks", "2", "--limit-train", "60", "--limit-test", "20", "--epochs", "1",
        "--memory", "20", "--memory-batch", "2", "--batch-size", "20", "--lr", "1e-3", "--threads", "1"]  # fmt: skip
@@ -174,14 +175,30 @@ def test_one_line_errors(words, message, tmp_path):
     assert "Traceback" not in done.output
 
 
-@pytest.mark.parametrize("words", [["show", "nowhere"], ["compare", "nowhere"], ["eval", "nowhere"]])
+@pytest.mark.parametrize("words", [["show", "nowhere"], ["eval", "nowhere"]])
 def test_missing_runs(words):
     assert "no finished run" in call(*words, code=2).stderr
 
 
+def test_a_missing_or_empty_folder_to_compare_is_one_line_with_a_remedy(run, tmp_path):
+    (tmp_path / "empty").mkdir()
+    for folders, words in (
+        (("nowhere",), "there is no folder nowhere; name folders that 'cold run' or 'cold study run' wrote"),
+        ((str(run), "nowhere"), "there is no folder nowhere;"),
+        ((str(tmp_path / "empty"),), "makes one"),
+    ):
+        done = call("compare", *folders, code=2)
+        assert words in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
 def test_every_command_has_help_with_an_example():
-    for command in ("run", "show", "compare", "eval", "export"):
-        assert f"cold {command} " in call(command, "--help").stdout
+    for words in all_commands():
+        program, *command = words.split()
+        if program == "cold":
+            shown = call(*command, "--help").stdout
+            assert "Example" in shown, words
+            assert f"{words} " in shown, words
 
 
 def test_damaged_result(run, tmp_path):

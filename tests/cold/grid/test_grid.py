@@ -17,6 +17,7 @@ from cold.grid import Engine, failures, fill
 from cold.grid.cells import ERROR
 from cold.grid.worker import _held, take_gpu
 from cold.runs import MODEL, RESULT, find_runs, only_writer
+from cold.trainer import Trainer
 from coldtheory.ground.engines import LOST
 from coldtheory.ground.errors import ColdError
 from tests.cold.grid.grid_cells import cells, rows, troubled
@@ -87,6 +88,25 @@ def test_a_damaged_checkpoint_does_not_stop_a_retry(tmp_path):
         path.write_bytes(b"no checkpoint")
     (tmp_path / "order").unlink()
     assert fill([bad], tmp_path / "runs", engine=SERIAL, retry_failed=True).done == (bad.run_id,)
+
+
+def test_a_cell_that_fails_after_its_checkpoint_was_read_names_the_remedy_of_a_grid(tmp_path, monkeypatch):
+    bad, out = troubled(tmp_path / "order", "raise"), tmp_path / "runs"
+    fill([bad], out, engine=SERIAL)
+    (tmp_path / "order").unlink()
+    (out / bad.run_id / ERROR).unlink()
+    real = Trainer._run_task
+
+    def fails_once_resumed(self):
+        if self.resumed:
+            raise RuntimeError("sizes do not fit")
+        real(self)
+
+    monkeypatch.setattr(Trainer, "_run_task", fails_once_resumed)
+    (line,) = fill([bad], out, engine=SERIAL).failed.values()
+    assert "cannot go on from the checkpoint" in line
+    assert line.endswith("(RuntimeError: sizes do not fit); start over with --retry-failed")
+    assert fill([bad], out, engine=SERIAL, retry_failed=True).done == (bad.run_id,)
 
 
 def test_a_full_disk_leaves_the_other_rows_and_needs_no_request(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ METHODS = sorted(method.name for method in all_methods())
 REPLAY = sorted(method.name for method in all_methods() if method.uses_memory)
 EXPECTED = {
     "finetune", "ewc", "ewc-online", "gem", "agem", "mer", "gdumb", "er", "der", "derpp", "er-ace", "cba", "nccl",
-    "refresh", "star", "cls-er", "joint", "cold", "cold-oracle",
+    "refresh", "star", "cls-er", "joint", "cold", "cold-oracle", "cold-distill",
 }  # fmt: skip
 
 

@@ -116,8 +116,8 @@ def test_so_does_colds(capsys):
     assert "fewer than 12" in capsys.readouterr().err
     drawn, plain = {}, made.method.dpp._next_draw
 
-    def next_draw():
-        found = plain()
+    def next_draw(y):
+        found = plain(y)
         if found is not None:
             drawn.setdefault(made.position.task, set()).add(len(found))
         return found

@@ -208,7 +208,7 @@ def test_another_dataset(call, tmp_path):
     for tasks in (5, 10):
         for method in ("cold", "cold-oracle"):
             write_run(tmp_path / "runs", dataset="pmnist", method=method, tasks=tasks)
-    words = ("plot", "varying_tasks", "--out", tmp_path / "runs", "--to", tmp_path / "to", "--format", "png")
+    words = ("plot", "varying_tasks", "--results", tmp_path / "runs", "--figures", tmp_path / "to", "--format", "png")
     assert call(*words).exit_code == 2
     done = call(*words, "--dataset", "pmnist")
     assert done.exit_code == 0, done.output
@@ -218,8 +218,8 @@ def test_another_dataset(call, tmp_path):
 
 
 def test_missing_stale_and_damaged_runs(call, tmp_path):
-    to = ("--to", tmp_path / "to")
-    done = call("plot", "queue_V_C100", "--out", tmp_path, *to)
+    to = ("--figures", tmp_path / "to")
+    done = call("plot", "queue_V_C100", "--results", tmp_path, *to)
     assert done.exit_code == 2
     assert "no stored runs of COLD-ORACLE on Split-CIFAR100 over V" in done.stderr
     assert "make them with: cold study run queues --profile paper" in done.stderr
@@ -231,22 +231,22 @@ def test_missing_stale_and_damaged_runs(call, tmp_path):
         (json.dumps({"format": "cold-run/1"}), "has no config and no metrics"),
     ):
         (place / RESULT).write_text(bad)
-        done = call("plot", "queue_V_C100", "--out", tmp_path, *to)
+        done = call("plot", "queue_V_C100", "--results", tmp_path, *to)
         assert done.exit_code == 2
         assert len(done.stderr.strip().splitlines()) == 1
         assert words in done.stderr
-        listed = json.loads(call("figures", "--out", tmp_path, "--json").stdout)
+        listed = json.loads(call("figures", "--results", tmp_path, "--json").stdout)
         assert {entry["state"] for entry in listed if entry["kind"] == "training"} == {"stale"}
     (place / RESULT).write_text(good.replace('"method": "cold"', '"method": "cold-oracle"'))
     (place / ARRAYS).write_bytes(b"PK no zip")
-    done = call("plot", "queue_V_C100", "--out", tmp_path, *to)
+    done = call("plot", "queue_V_C100", "--results", tmp_path, *to)
     assert done.exit_code == 2
     assert "arrays.npz is damaged" in done.stderr
-    assert call("figures", "--out", tmp_path).exit_code == 0
+    assert call("figures", "--results", tmp_path).exit_code == 0
 
 
 def test_run_does_not_train(call, tmp_path):
-    done = call("plot", "varying_V", "--run", "--out", tmp_path, "--to", tmp_path / "to")
+    done = call("plot", "varying_V", "--run", "--results", tmp_path, "--figures", tmp_path / "to")
     assert done.exit_code == 2
     assert "make them with: cold study run V" in done.stderr
 
@@ -321,7 +321,7 @@ def test_a_plain_figure_is_of_the_papers_size_and_a_reduced_one_says_so_in_its_n
     for V in (1, 100):
         for method in ("cold", "cold-oracle"):
             write_run(tmp_path / "runs", dataset="split-cifar10", method=method, V=V, profile="cpu")
-    words = ("plot", "varying_V_c10", "--out", tmp_path / "runs", "--to", tmp_path / "to", "--format", "png")
+    words = ("plot", "varying_V_c10", "--results", tmp_path / "runs", "--figures", tmp_path / "to", "--format", "png")
     done = call(*words)
     assert done.exit_code == 2
     assert "draw the smaller runs that are there: --profile cpu" in done.stderr
@@ -339,7 +339,7 @@ def test_kept_runs_are_drawn_in_an_empty_folder(call, tmp_path, monkeypatch):
     caption = read_caption(drawn.with_suffix(".json"))
     assert caption == read_caption(kept.with_suffix(".json"))
     assert "trend-v-accuracy-pmnist" in {reading.claim for reading in caption.readings}
-    other = call("plot", "varying_V-pmnist-cpu", "--out", tmp_path / "elsewhere")
+    other = call("plot", "varying_V-pmnist-cpu", "--results", tmp_path / "elsewhere")
     assert other.exit_code == 2  # a folder that is named counts alone
 
 
@@ -361,6 +361,33 @@ def test_every_picture_of_a_reduced_study_is_a_figure_of_its_own():
     assert figure.title == (
         "Memory and tolerance, Permuted-MNIST (cpu profile; the paper: Split-CIFAR100 and Split-TinyImageNet)"
     )
+
+
+@pytest.mark.parametrize("id_", [
+    "varying_V", "queue_V_C100", "memory_delta", "varying_tasks", "baselines", "varying_V_tiny", "queue_V_tiny",
+    "online_batch_tiny", "delta_cold", "delta_coldeff",
+])  # fmt: skip
+def test_reduced_figures_of_the_papers_own_datasets(tmp_path, id_):
+    """The runs that the reduced studies plan are what these figures draw, and a part of a data set is named."""
+    wanted = [study for study in studies() if any((p.figure, p.dataset) == (id_, None) for p in study.pictures["cpu"])]
+    about = {"provenance": {"commit": "0" * 40, "data": {"about": "a part of CIFAR-100 (1 of 2 images)"}}}
+    for study in wanted:
+        for one in planned(study, "cpu"):
+            if one.config.dataset in ("split-cifar100", "split-tinyimagenet") and one.seed < 5:
+                place = write_run(tmp_path, run_id=one.config.run_id, **one.config.as_dict())
+                content = json.loads((place / RESULT).read_text())
+                (place / RESULT).write_text(json.dumps({**content, **about}))
+    figure = registry.find(f"{id_}-cpu", registry.figures())
+    (stored,) = figure.load(tmp_path).values()
+    datasets = {panel.dataset for panel in BY_ID[id_].panels}
+    assert set(stored.table.values("dataset")) == datasets
+    other = {"gdumb", "a-gem", "der++"}  # the first is not run, the others have two names
+    for panel in BY_ID[id_].panels:
+        drawn = stored.table.where(dataset=panel.dataset, field=panel.field)
+        assert set(drawn.values("method")) >= set(panel.methods) - other
+    assert stored.config["about"] == "a part of CIFAR-100 (1 of 2 images)"
+    picture = figure.picture({"x": stored.table})
+    assert " · a part of CIFAR-100" in texts(picture, "small print")[0]
 
 
 def test_a_studys_picture_has_the_studys_own_points_and_any_seed(tmp_path):

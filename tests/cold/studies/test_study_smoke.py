@@ -53,7 +53,7 @@ def test_every_figure_is_drawn_from_the_rows_and_says_which_profile_made_it(made
 
 
 def test_status_and_a_second_call(made):
-    done = call("status", "all", "--profile", "smoke", "--out", made, "--json")
+    done = call("status", "all", "--profile", "smoke", "--runs", made, "--json")
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert [one["study"] for one in found] == [study.id for study in studies()]
@@ -71,11 +71,12 @@ def test_an_own_study_fails_in_part_and_says_so(tmp_path):
         'methods = ["er"]\nfield = "memory"\nvalues = [24, 1]\n'
         '[[smoke]]\ndataset = "synthetic"\nseeds = [0]\n'  # one sample cannot be kept of each of three tasks
     )
-    words = (path, "--profile", "smoke", "--out", tmp_path / "runs")
-    done = call("run", *words, "--engine", "serial")
+    words = (path, "--profile", "smoke")
+    done = call("run", *words, "--out", tmp_path / "runs", "--engine", "serial")
     assert done.exit_code == 1
     assert "1 runs made, 0 were there, 1 failed" in done.stdout
     assert "a memory of M = 1 holds less than one sample" in done.stdout
+    words = (*words, "--runs", tmp_path / "runs")
     status = call("status", *words)
     assert status.exit_code == 0
     assert "a memory of M = 1" in status.stdout
@@ -83,10 +84,12 @@ def test_an_own_study_fails_in_part_and_says_so(tmp_path):
 
 
 def test_list_and_show():
-    assert [one["id"] for one in json.loads(call("list", "--json").stdout)] == [study.id for study in studies()]
+    listed = [one["id"] for one in json.loads(call("list", "--json").stdout)]
+    assert listed == [*(study.id for study in studies()), "class-incremental", "forward"]
     listed, shown = call("list"), call("show", "delta")
+    assert "forward" in listed.stdout
     assert "batchsize_supple" in listed.stdout
-    assert "coldtheory plot delta_cold --profile paper" in shown.stdout
+    assert "cold plot delta_cold --profile paper" in shown.stdout
     about = json.loads(call("show", "V", "--json").stdout)
     assert about["profiles"]["paper"]["runs"] == 108
     assert call("show", "VV").exit_code == 2
@@ -118,7 +121,7 @@ def test_other_seeds(tmp_path):
     (all_of_them,) = json.loads(call(*words).stdout)["studies"]
     (one,) = json.loads(call(*words, "--seeds", "7").stdout)["studies"]
     assert one["runs"] == all_of_them["runs"] / 2  # the study has two seeds
-    status = call("status", "V", "--profile", "smoke", "--out", tmp_path, "--seeds", "7, 8,8", "--json")
+    status = call("status", "V", "--profile", "smoke", "--runs", tmp_path, "--seeds", "7, 8,8", "--json")
     assert len(json.loads(status.stdout)[0]["missing"]) == all_of_them["runs"]
     for wrong in ("a", "3-1", "1-", "1-2-3", "", "-1"):
         done = call(*words, "--seeds", wrong)
@@ -136,17 +139,17 @@ def test_merge_command(made, tmp_path):
 def test_the_command_line_of_figures_finds_the_runs(made, tmp_path):
     words = [
         "-c",
-        "from coldtheory.cli import main; main()",
+        "from cold.cli import main; main()",
         "plot",
         "online_batch_c10",
         "--dataset",
         "synthetic",
         "--profile",
         "smoke",
-        "--out",
+        "--runs",
     ]
     done = subprocess.run(
-        [sys.executable, *words, str(made), "--to", str(tmp_path), "--format", "png"],
+        [sys.executable, *words, str(made), "--figures", str(tmp_path), "--format", "png"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

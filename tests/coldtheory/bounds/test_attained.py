@@ -90,6 +90,7 @@ ATTAINED: dict[tuple[str, str], list[Callable[[], Run]]] = {
     ("lindley", "a_priori"): [_to_the_rim],
     ("forgetting", "proved"): [_forgotten],
     ("forgetting", "sharp"): [_forgotten],
+    ("forgetting", "queues"): [_forgotten],
     ("adaptive_step", "proved"): [_one_task, lambda: _one_step(0.3)],
     ("adaptive_step", "any_case"): [_one_task, lambda: _one_step(0.3)],
     ("adaptive_step", "mean_queue"): [_one_task, lambda: _one_step(0.3)],
@@ -107,7 +108,8 @@ ATTAINED: dict[tuple[str, str], list[Callable[[], Run]]] = {
     ("pareto", "frontier"): [_pulled],
     ("no_tradeoff", "proved"): [_rising_stored],
 }
-OPTIONS: dict[str, dict[str, object]] = {"forgetting": {"delta_prime": 0.5, "w_star": [[0.0], [1.0]]}}
+_STARS = {"delta_prime": 0.5, "w_star": [[0.0], [1.0]]}
+OPTIONS: dict[tuple[str, str], dict[str, object]] = {("forgetting", form): _STARS for form in ("proved", "sharp")}
 
 
 def test_every_tight_form_is_listed() -> None:
@@ -119,7 +121,7 @@ def test_every_tight_form_is_listed() -> None:
 @pytest.mark.parametrize(("id_", "form"), ATTAINED, ids=map("-".join, ATTAINED))
 def test_the_two_sides_are_equal(id_: str, form: str) -> None:
     for make in ATTAINED[id_, form]:
-        bound = evaluate(id_, form, make(), **OPTIONS.get(id_, {}))
+        bound = evaluate(id_, form, make(), **OPTIONS.get((id_, form), {}))
         assert bound.outcome == "holds", [name for name, met in bound.assumptions.items() if not met]
         filled = bound.lhs != 0.0
         assert filled.any()

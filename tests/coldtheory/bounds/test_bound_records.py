@@ -104,6 +104,7 @@ MISSED = {
     "convex losses": lambda: descend(Cosines.of(np.ones((3, 1)), LINE, [1.0]), w0=[0.3], V=1.0, delta=1e-3, eta=0.2),
     "Case 1": lambda: _run(reference="best"),
     "no reference is worse than x_k": lambda: _run(reference="previous"),
+    "no reference is below the infimum": lambda: _run(reference=lambda past: -1.0),
     "plain queue": lambda: _run(controller="leaky"),
     "Case 3": lambda: _run(controller="yu-neely"),
     "leaky queue": lambda: _run(controller="nupi"),

@@ -312,3 +312,27 @@ def test_every_form_names_what_it_needs() -> None:
     for module in (forgetting, creeping):
         for form in module.STATEMENT.forms.values():
             assert inspect.getdoc(form)
+
+
+@pytest.mark.parametrize("reference", ["stored", "best"])
+def test_the_queues_say_it_themselves(reference):
+    """Form `queues` against a loop over pairs, on 500 runs of any weights and solver; without the queues it fails."""
+    off, broken = 0.0, 0
+    for seed in range(250):
+        rng = np.random.default_rng(seed)
+        tasks = from_optima(rng.normal(size=(int(rng.integers(2, 7)), 2)))
+        run = simulate(tasks, V=float(10 ** rng.uniform(-1, 2)), delta=float(rng.choice([0.0, 0.05, 0.5])), eta="auto",
+                       reference=reference, weights=str(rng.choice(["mean", "sum"])))  # fmt: skip
+        bound, plain = evaluate("forgetting", "queues", run), Plain(run)
+        T, Q = tasks.T, np.asarray(run.Q).reshape(-1, tasks.T)[-1]
+        rhs = plain.delta + sum(float(q) for q in Q) / (T * (T - 1) / 2)
+        off = max(off, abs(float(bound.lhs) - plain.mean_forgetting), abs(float(bound.rhs) - rhs))
+        assert not bound.violated
+        broken += float(bound.lhs) > float(bound.terms["delta"]) + 1e-9
+    assert off < 1e-9
+    assert broken > 0
+
+
+def test_case_one_gives_no_such_guarantee():
+    run = simulate(from_optima(np.array([[0.0], [1.0], [2.0]])), V=1.0, delta=0.1, eta="auto", reference="previous")
+    assert evaluate("forgetting", "queues", run).outcome == "not applicable"

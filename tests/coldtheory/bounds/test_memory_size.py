@@ -318,13 +318,13 @@ def test_the_answer_for_the_toy_is_right() -> None:
 
 
 def test_the_command() -> None:
-    line = ["memory", "--sample-radius", "1", "--model-radius", "2", "--points", "1000", "--tasks", "10"]
+    line = ["memory", "--sample-radius", "1", "--model-radius", "2", "--points", "1000", "--past-tasks", "10"]
     found = CliRunner().invoke(app, [*line, "--error", "0.1", "--json"])
     assert found.exit_code == 0, found.output
     told = json.loads(found.output)
     assert told["memory"] == memory_needed(0.1, sample_radius=1.0, model_radius=2.0, n=1000, tasks=10)
     assert told["error"] <= 0.1
-    other = CliRunner().invoke(app, [*line, "--memory", "100", "--json"])
+    other = CliRunner().invoke(app, [*line, "--memory-per-task", "100", "--json"])
     assert json.loads(other.output)["error"] == memory_error(100, sample_radius=1, model_radius=2, n=1000, tasks=10)
     words = CliRunner().invoke(app, [*line, "--error", "0.1"]).output
     assert "615 samples per task" in words

@@ -63,7 +63,7 @@ def test_unknown_names_give_the_nearest(known, wrong, near):
 
 
 def test_listing(call, stored, tmp_path):
-    done = call("figures", "--out", stored, "--to", tmp_path, "--json")
+    done = call("figures", "--results", stored, "--figures", tmp_path, "--json")
     entries = {entry["id"]: entry for entry in json.loads(done.stdout)}
     assert entries["gradient"]["state"] == "present"
     assert entries["gradient"]["picture"] is None
@@ -73,17 +73,17 @@ def test_listing(call, stored, tmp_path):
     assert commands[0] == (
         "cold run --preset paper --dataset split-cifar100 --method cold-oracle --memory 5000 --V 1 --seed 0"
     )
-    table = call("figures", "--out", stored, "--to", tmp_path)
+    table = call("figures", "--results", stored, "--figures", tmp_path)
     assert table.exit_code == 0
     for word in ("theory_plots", "varying_epochs_batchsize_online", "present", "missing", "coldtheory plot FIGURE"):
         assert word in table.stdout
 
 
 def test_the_list_fits_80_columns_with_commands_that_can_be_copied(call, tmp_path):
-    done = call("figures", "--out", tmp_path, "--to", tmp_path)
+    done = call("figures", "--results", tmp_path, "--figures", tmp_path)
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "…" not in done.stdout
-    commands = {entry["command"] for entry in json.loads(call("figures", "--out", tmp_path, "--json").stdout)}
+    commands = {entry["command"] for entry in json.loads(call("figures", "--results", tmp_path, "--json").stdout)}
     for command in commands:
         assert command.startswith("coldtheory plot ") or command.replace(" && ", " &&\n") + "\n" in done.stdout
 

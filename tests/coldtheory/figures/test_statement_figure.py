@@ -19,7 +19,7 @@ def drawn(call, tmp_path):
 
     def draw(text, *words):
         (tmp_path / "mine.py").write_text(text)
-        places = ("--out", tmp_path / "results", "--to", tmp_path / "figures", "--format", "png")
+        places = ("--results", tmp_path / "results", "--figures", tmp_path / "figures", "--format", "png")
         return call("plot", "bounds", tmp_path / "mine.py", *places, *words)
 
     return draw
@@ -80,6 +80,8 @@ def test_it_looks_like_the_other_figures(drawn, tmp_path):
 
 
 def test_a_statement_of_the_paper_is_drawn_by_its_name(call, tmp_path):
-    done = call("plot", "bounds", "lindley", "--out", tmp_path, "--to", tmp_path / "figures", "--format", "png")
+    done = call(
+        "plot", "bounds", "lindley", "--results", tmp_path, "--figures", tmp_path / "figures", "--format", "png"
+    )
     assert done.exit_code == 0, done.output
     assert (tmp_path / "figures" / "bounds-lindley.png").is_file()

@@ -68,7 +68,7 @@ def test_files_and_origin(drawn, id_):
 
 
 def test_plotting_simulates_nothing_and_gives_the_same_bytes(call, stored, drawn, tmp_path, no_simulation):
-    done = call("plot", "all", "--out", stored, "--to", tmp_path, "--format", "png", "--json")
+    done = call("plot", "all", "--results", stored, "--figures", tmp_path, "--format", "png", "--json")
     assert done.exit_code == 0, done.output
     assert [entry["id"] for entry in json.loads(done.stdout)["drawn"]] == IDS
     for path in sorted(tmp_path.iterdir()):
@@ -76,7 +76,7 @@ def test_plotting_simulates_nothing_and_gives_the_same_bytes(call, stored, drawn
 
 
 def test_same_pdf_twice(call, stored, drawn, tmp_path):
-    assert call("plot", "tradeoff", "--out", stored, "--to", tmp_path, "--format", "pdf").exit_code == 0
+    assert call("plot", "tradeoff", "--results", stored, "--figures", tmp_path, "--format", "pdf").exit_code == 0
     assert (tmp_path / "tradeoff.pdf").read_bytes() == (drawn / "tradeoff.pdf").read_bytes()
 
 
@@ -88,7 +88,7 @@ def test_captions_of_the_files_the_readme_and_the_page(drawn):
         assert (caption.title, caption.sentence, caption.label) == (
             known[id_].title, known[id_].sentence, known[id_].label,
         )  # fmt: skip
-        assert (caption.command, caption.runs, caption.readings) == (f"coldtheory plot {id_}", None, ())
+        assert (caption.command, caption.runs, caption.readings) == (known[id_].drawn_by, None, ())
         label = f" (`{caption.label}`)" if caption.label else ""
         assert f"## {caption.title}{label}\n\n{caption.sentence}\n\n![{caption.title}]({id_}.png)\n" in readme
     for places in ([readme.index(f"({id_}.png)") for id_ in IDS], [page.index(f'"figure-{id_}"') for id_ in IDS]):
@@ -129,25 +129,28 @@ def test_a_damaged_or_foreign_caption_is_one_clear_line(drawn, tmp_path, spoil, 
 
 
 def test_missing_data_names_the_command(call, tmp_path, no_simulation):
-    done = call("plot", "eta", "--stored", "--out", tmp_path / "none", "--to", tmp_path)
+    done = call("plot", "eta", "--stored", "--results", tmp_path / "none", "--figures", tmp_path)
     assert done.exit_code == 2
     assert "no data 'sweep_eta'" in done.stderr
     assert done.stderr.strip().endswith("make it with: coldtheory plot plot4_theory")
-    everything = call("plot", "all", "--stored", "--out", tmp_path / "none", "--to", tmp_path)
+    everything = call("plot", "all", "--stored", "--results", tmp_path / "none", "--figures", tmp_path)
     assert everything.exit_code == 2
-    assert everything.stderr.strip().endswith("coldtheory plot all")
+    assert everything.stderr.strip().endswith("'coldtheory figures' says what makes them")
 
 
 def test_a_sweep_and_a_picture_in_an_empty_folder(tmp_path):
     """The two commands as a user types them, at their real size: the picture's other data are made on the way."""
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     root = f"{COMMITTED.parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-    for line in ("coldtheory sweep-V --regime high", "coldtheory plot queues"):
+    for line in ("coldtheory sweep-V --regime high", "coldtheory plot queues", "coldtheory plot queues paper"):
         done = subprocess.run(
             line.split(), cwd=tmp_path, capture_output=True, text=True, check=False,
             env={**os.environ, "PATH": programs, "PYTHONPATH": root},
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
+        if line.endswith("queues"):
+            assert done.stdout.startswith("queues-V-high: figures/queues-V-high.png (")
+            assert done.stderr == ""
     assert "queues: computed sweep_V, sweep_queues, queue_caps, queue_maps in " in done.stderr
     assert done.stdout.startswith("queues: figures/queues.png (")
     drawn = Table.from_csv((tmp_path / "figures" / "queues.csv").read_text())
@@ -156,7 +159,7 @@ def test_a_sweep_and_a_picture_in_an_empty_folder(tmp_path):
 
 @pytest.mark.parametrize("words", [(), ("--run",)])
 def test_what_is_missing_is_made_and_stays(call, tmp_path, words):
-    to = ("--out", tmp_path / "made", "--to", tmp_path / "pictures", "--format", "png")
+    to = ("--results", tmp_path / "made", "--figures", tmp_path / "pictures", "--format", "png")
     done = call("plot", "picture", *words, *to)
     assert done.exit_code == 0, done.output
     assert "picture: computed picture in " in done.stderr
@@ -172,7 +175,7 @@ def test_what_is_missing_is_made_and_stays(call, tmp_path, words):
 def test_all_makes_theory_data_and_names_what_has_no_runs(call, tmp_path, monkeypatch):
     some = tuple(f for f in registry.figures(SMALL) if f.id in ("picture", "variation", "varying_V_c10"))
     monkeypatch.setattr(registry, "figures", lambda *_: some)
-    done = call("plot", "all", "--out", tmp_path / "made", "--to", tmp_path / "to", "--format", "png")
+    done = call("plot", "all", "--results", tmp_path / "made", "--figures", tmp_path / "to", "--format", "png")
     assert done.exit_code == 0, done.output
     assert [path.stem for path in sorted((tmp_path / "to").glob("*.png"))] == ["picture", "variation"]
     assert "variation: computed variation in " in done.stderr
@@ -184,7 +187,7 @@ def test_an_interruption_says_that_the_same_command_goes_on(call, tmp_path, monk
         raise KeyboardInterrupt
 
     monkeypatch.setattr("coldtheory.sweep.simulate", interrupted)
-    done = call("plot", "tradeoff", "--out", tmp_path / "made", "--to", tmp_path / "to")
+    done = call("plot", "tradeoff", "--results", tmp_path / "made", "--figures", tmp_path / "to")
     assert done.exit_code == 130
     assert "the same command goes on" in done.stderr
 
@@ -201,12 +204,14 @@ def test_an_interruption_says_that_the_same_command_goes_on(call, tmp_path, monk
 def test_stale_tables(call, writable, tmp_path, no_simulation, spoil, words):
     path = writable / "data" / "trajectory.json"
     path.write_text(json.dumps(spoil(json.loads(path.read_text()))))
-    done = call("plot", "trajectory", "--stored", "--out", writable, "--to", tmp_path)
+    done = call("plot", "trajectory", "--stored", "--results", writable, "--figures", tmp_path)
     assert done.exit_code == 2
     assert len(done.stderr.strip().splitlines()) == 1
     assert words in done.stderr
     assert "make it anew with: coldtheory plot" in done.stderr
-    listed = {entry["id"]: entry["state"] for entry in json.loads(call("figures", "--out", writable, "--json").stdout)}
+    listed = {
+        entry["id"]: entry["state"] for entry in json.loads(call("figures", "--results", writable, "--json").stdout)
+    }
     assert (listed["trajectory"], listed["tradeoff"]) == ("stale", "present")
 
 
@@ -216,7 +221,7 @@ def test_all_says_what_is_stale_and_draws_the_rest(call, writable, tmp_path, no_
             path.write_text("{}")
         elif path.stem != "picture":
             path.unlink()
-    done = call("plot", "all", "--stored", "--out", writable, "--to", tmp_path / "to", "--format", "png")
+    done = call("plot", "all", "--stored", "--results", writable, "--figures", tmp_path / "to", "--format", "png")
     assert done.exit_code == 0
     assert "trajectory: the data 'trajectory'" in done.stderr
     assert "no data for" in done.stderr
@@ -229,8 +234,8 @@ def test_all_says_what_is_stale_and_draws_the_rest(call, writable, tmp_path, no_
 def test_stale_table_is_made_anew(call, writable, tmp_path):
     path = writable / "data" / "picture.json"
     path.write_text("{")
-    assert call("plot", "picture", "--stored", "--out", writable, "--to", tmp_path).exit_code == 2
-    assert call("plot", "picture", "--out", writable, "--to", tmp_path).exit_code == 0
+    assert call("plot", "picture", "--stored", "--results", writable, "--figures", tmp_path).exit_code == 2
+    assert call("plot", "picture", "--results", writable, "--figures", tmp_path).exit_code == 0
     assert json.loads(path.read_text())["name"] == "picture"
 
 
@@ -241,41 +246,43 @@ def test_rows_of_another_schema(call, writable, tmp_path):
             row |= {"schema": 0, "key": "old " + row["key"]}
         path.unlink()
         path.with_suffix(".json").write_text(json.dumps(content))
-    done = call("plot", "tradeoff", "--stored", "--out", writable, "--to", tmp_path)
+    done = call("plot", "tradeoff", "--stored", "--results", writable, "--figures", tmp_path)
     assert done.exit_code == 2
     assert "another version (its rows have another schema" in done.stderr
-    assert "coldtheory sweep-V --regime all" in done.stderr
-    assert call("plot", "tradeoff", "--out", writable, "--to", tmp_path).exit_code == 0  # old rows stay, unused
+    assert "coldtheory sweep V --regime all" in done.stderr
+    assert (
+        call("plot", "tradeoff", "--results", writable, "--figures", tmp_path).exit_code == 0
+    )  # old rows stay, unused
 
 
 def test_damaged_rows(call, writable, tmp_path):
     for path in row_files(writable):
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    done = call("plot", "tradeoff", "--out", writable, "--to", tmp_path)
+    done = call("plot", "tradeoff", "--results", writable, "--figures", tmp_path)
     assert done.exit_code == 2
     assert "is damaged" in done.stderr
     assert "results rm" in done.stderr
 
 
 def test_bad_input(call, stored, tmp_path):
-    done = call("plot", "gradeint", "--out", stored, "--to", tmp_path)
+    done = call("plot", "gradeint", "--results", stored, "--figures", tmp_path)
     assert done.exit_code == 2
     assert "unknown figure 'gradeint'; did you mean gradient" in done.stderr
-    done = call("plot", "picture", "--out", stored, "--to", tmp_path, "--format", "jpeg")
+    done = call("plot", "picture", "--results", stored, "--figures", tmp_path, "--format", "jpeg")
     assert done.exit_code == 2
     assert "unknown format 'jpeg'" in done.stderr
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "below", "/proc/nowhere"):
-        done = call("plot", "picture", "--out", stored, "--to", folder)
+        done = call("plot", "picture", "--results", stored, "--figures", folder)
         assert done.exit_code == 2
         assert len(done.stderr.strip().splitlines()) == 1
-        assert "--to" in done.stderr
+        assert "--figures" in done.stderr
         assert "Traceback" not in done.output
 
 
 def test_check_tells_what_no_longer_matches(call, drawn, tmp_path):
     folder = Path(shutil.copytree(drawn, tmp_path / "gallery"))
-    done = call("plot", "all", "--check", "--to", folder, "--json")
+    done = call("plot", "all", "--check", "--figures", folder, "--json")
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout) == dict.fromkeys(IDS)
 
@@ -283,21 +290,21 @@ def test_check_tells_what_no_longer_matches(call, drawn, tmp_path):
     lines = csv.read_text().splitlines()
     lines[-1] = lines[-1].replace(lines[-1].split(",")[3], "7.5", 1)
     csv.write_text("\n".join(lines) + "\n")
-    words = call("plot", "picture", "--check", "--to", folder)
+    words = call("plot", "picture", "--check", "--figures", folder)
     assert words.exit_code == 1
     assert "picture: picture.csv was changed since it was drawn" in words.stdout
 
     record = json.loads(about.read_text())
     record["csv_sha256"] = gallery.digest(csv.read_bytes())
     about.write_text(json.dumps(record))
-    numbers = call("plot", "picture", "--check", "--to", folder)
+    numbers = call("plot", "picture", "--check", "--figures", folder)
     assert numbers.exit_code == 1
     assert "the code now gives other numbers: y in row" in numbers.stdout
 
     record["data"]["picture"]["key"] = "other"
     about.write_text(json.dumps(record))
     (folder / "tradeoff.png").unlink()
-    done = call("plot", "all", "--check", "--to", folder, "--json")
+    done = call("plot", "all", "--check", "--figures", folder, "--json")
     assert done.exit_code == 1
     found = {id_: problem for id_, problem in json.loads(done.stdout).items() if problem}
     assert found == {

@@ -86,6 +86,7 @@ class Browser:
         self.send("Emulation.setEmulatedMedia", features=[scheme])
 
     def open(self, address: str, *, until: str = "true") -> None:
+        self.send("Page.navigate", url="about:blank")  # else another place in the same page would not load it anew
         self.events.clear()
         self.send("Page.navigate", url=address)
         self.wait(f"document.readyState === 'complete' && ({until})")

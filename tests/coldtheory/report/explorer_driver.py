@@ -28,6 +28,12 @@ def open_page(chrome: Browser, page: Path, width: int = 1400, *, dark: bool = Fa
     chrome.open(page.as_uri(), until="document.getElementById('explorer')?.dataset.redraws > 0")
 
 
+def open_at(chrome: Browser, page: Path, place: str) -> None:
+    """The page at a place in its address."""
+    chrome.size(1400)
+    chrome.open(page.as_uri() + place, until="document.getElementById('explorer')?.dataset.redraws > 0")
+
+
 def redraws(chrome: Browser) -> int:
     return int(chrome.run("document.getElementById('explorer').dataset.redraws"))
 

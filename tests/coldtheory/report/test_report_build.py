@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html as html_module
 import io
 import json
 import re
@@ -19,8 +20,9 @@ from coldtheory.claims import all_claims, find_claims, run_claim
 from coldtheory.ground.errors import ColdError
 from coldtheory.report import Outcomes, build_report, gallery, read_outcomes, run_checks, store_outcomes
 from coldtheory.report import outcomes as stored
-from coldtheory.report.builder import as_script_json
-from coldtheory.report.mathml import formula, paragraphs, typeset
+from coldtheory.report.builder import _SCRIPTS, as_script_json
+from coldtheory.report.idea import IDEA, ten_sentences
+from coldtheory.report.mathml import command, formula, paragraphs, typeset
 from coldtheory.report.streams import parts
 from tests.calls import calls_of
 from tests.coldtheory.report.pixel import PICTURE
@@ -100,9 +102,9 @@ def test_the_page_says_when_and_by_what_its_verdicts_were_found(outcomes, tmp_pa
     assert "2001-02-03 04:05:06 UTC, commit <code>abcdef0123</code> with local changes" in fresh
     assert "has changed since" not in fresh
     stale = shown(stale=dict.fromkeys(("a", "b", "c", "d"), "code x"))
-    assert "What 4 of them depend on has changed since (<code>a</code>, <code>b</code>, <code>c</code>, …)" in stale
-    assert "does not tell whether what they depend on has changed" in shown(unknown=("a",))
-    assert "2 claims of this version are not among them" in shown(missing=("a", "b"))
+    assert "Stale verdicts: 4 (<code>a</code>, <code>b</code>, <code>c</code>, …). What they depend on has" in stale
+    assert "does not say whether what they depend on has changed" in shown(unknown=("a",))
+    assert "Claims of this version that are not among them: 2." in shown(missing=("a", "b"))
     assert "time and commit not recorded" in build_report(
         replace(outcomes, origin=None), results=tmp_path, figures=None
     )
@@ -172,9 +174,24 @@ def test_a_check_that_breaks_is_a_row_that_says_so():
     found = run_checks((claim, broken), progress=lambda done, count: told.append((done, count)))
     assert [row["verdict"] for row in found.rows] == ["holds", "check failed"]
     assert found.rows[1]["evidence"] == "ZeroDivisionError: by nothing"
-    assert told == [(0, 2), (1, 2)]
+    assert told == sorted(told)
+    assert {(0, 2), (2, 2)} <= set(told)
     assert found.current
     assert found.origin["packages"]["numpy"] == np.__version__
+
+
+def test_what_is_found_does_not_depend_on_the_number_of_processes(monkeypatch):
+    wanted = [claim for name in ("toy-one-step", "lemma1", "cor1", "tab-oracle-highest") for claim in find_claims(name)]
+    told = []
+    alone = run_checks(wanted, jobs=1)
+    monkeypatch.setattr(stored, "_WORTH_A_PROCESS", 1)
+    together = run_checks(wanted, jobs=2, progress=lambda done, count: told.append((done, count)))
+
+    def lasting(found):
+        return [{name: value for name, value in row.items() if name != "seconds"} for row in found.rows]
+
+    assert lasting(together) == lasting(alone)
+    assert told[-1] == (len(wanted), len(wanted))
 
 
 @pytest.mark.parametrize("T", [1, 7, 150])
@@ -191,14 +208,15 @@ def test_large_pictures_are_scaled_down_until_they_fit(monkeypatch):
     buffer = io.BytesIO()
     Image.fromarray(noise).save(buffer, "PNG")
     pictures = [buffer.getvalue()] * 2  # 16 kB each; a byte a pixel and a palette 6 kB, a quarter of the pixels 2 kB
-    assert gallery.fitting(pictures) == pictures
+    assert gallery.fitting(pictures, 100_000) == pictures
     for budget, size in ((13_000, (90, 60)), (5_000, (45, 30))):
         small = gallery.fitting(pictures, budget)
         assert sum(map(len, small)) <= budget
         with Image.open(io.BytesIO(small[0])) as picture:
             assert picture.size == size
     with pytest.raises(ColdError, match="MB even when scaled down"):
-        gallery.fitting(pictures, 1000)
+        gallery.fitting(pictures, 1000, most=1000)
+    assert len(gallery.fitting(pictures, 1000)) == 2  # too many to be small; a page that is too large is still a page
 
 
 def test_figures_come_with_title_sentence_and_command(tmp_path, outcomes):
@@ -237,18 +255,84 @@ def test_no_formula_keeps_a_command_of_its_source(html):
     assert [formula for formula in formulas if "\\" in formula] == []
 
 
+def shown(text):
+    """Typeset text with its elements left out, and formulas in brackets."""
+    told = re.sub(r"<math>(.*?)</math>", r"[\1]", typeset(text))
+    return html_module.unescape(re.sub(r"<[^>]*>", "", told))
+
+
 def test_typesetting():
     assert typeset("as V grows").count("<math") == 1
     assert typeset("a vase, the sum of all, maximum T_").count("<math") == 0
     assert typeset("Phi_t(w*_t) <= sum_{k<t} beta_k").count("<math") == 4
     assert "≤" in typeset("a <= b")
-    assert typeset("x < y & z") == "x &lt; y &amp; z"
-    assert "&#x02207;" in typeset("grad hatPhi_k")
+    assert typeset("one < two & three") == "one &lt; two &amp; three"
+    assert "<mo>∇</mo>" in typeset("grad hatPhi_k")
     assert (
         typeset("see thm:queue_stability and `code_x`")
         == "see <code>thm:queue_stability</code> and <code>code_x</code>"
     )
     assert formula(r"\frac{") == '<code class="latex">\\frac{</code>'
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("hatPhi_k(ref_{t,k}) <= 0", "[Φ^k]([reft,k]) ≤ 0"),
+        ("falls as V^-1.00 or faster", "falls as [V−1.00] or faster"),
+        ("O(T^(-1/3)), (1-a)^(t-k)", "[O]([T−1/3]), (1−[a])[t−k]"),
+        ("eta = c/alpha_t, l/delta", "[η] = [c]/[αt], [l]/[δ]"),
+        ("sqrt(2 B_s/theta), sqrt(log((T-1)/p)/2)", "[2Bs/θ], [log((T−1)/p)/2]"),
+        ("(1/V_t - 1/V_{t+1})_+", "(1/[Vt] − 1/[Vt+1])[+]"),
+        ("delta' and Delta_bar, Wbar_t", "[δ′] and [Δ¯], [W¯t]"),
+        ("for all k < t, a task; (t-1), t-k", "for all [k] < [t], a task; ([t]−1), [t]−[k]"),
+        ("-0.06 > 4e-7 > 1e-9 and 0-8", "−0.06 > 4·10−7 > 10−9 and 0-8"),
+        ("e.g. each_task and a_priori, s.d. 3", "e.g. each_task and a_priori, s.d. 3"),
+        ("12 streams x 14 settings; Theorem 3's D; L-smooth", "12 streams × 14 settings; Theorem 3's [D]; [L]-smooth"),
+        ("the toy-delta-feasible one, A-GEM", "the toy-delta-feasible one, A-GEM"),
+    ],
+)  # fmt: skip
+def test_formulas_in_prose(text, wanted):
+    assert shown(text) == wanted
+
+
+def test_no_formula_of_a_claim_is_left_as_it_is_typed(html):
+    words = re.sub(r"<(script|style|math|code|svg)\b.*?</\1>", " ", html, flags=re.S)
+    words = html_module.unescape(re.sub(r"<[^>]*>", " ", words))
+    raw = r"[A-Za-z)]_[\w{]|\^|\b(?:hatPhi|sqrt|grad)\b|(?<![\w-])(?:alpha|beta|delta|eta|Delta|Phi|rho)\b"
+    assert re.findall(rf"\S*(?:{raw})\S*", words) == []
+
+
+def test_commands_do_not_break_inside_their_options():
+    told = command("coldtheory simulate --regime high --V 200 && cold run --resume -x")
+    assert re.findall(r'<span class="whole">([^<]*)</span>', told) == ["--regime high", "--V 200", "--resume", "-x"]
+    assert re.sub("<[^>]*>", "", told) == "coldtheory simulate --regime high --V 200 &amp;&amp; cold run --resume -x"
+    assert "&lt;b&gt;" in command("cold run --out <b>")
+    assert "<code>coldtheory certify " in typeset("Proved by z3: coldtheory certify --only thm2.")
+
+
+def test_the_idea_is_told_in_ten_sentences():
+    told = [sentence for part in IDEA for sentence in part]
+    assert len(told) == 10
+    assert all(sentence.endswith(".") and sentence.count(". ") == 0 for sentence in told)
+    page = ten_sentences()
+    assert "$" not in page
+    assert [re.sub("<[^>]*>", "", word) for word in re.findall(r"<dfn>.*?</dfn>", page)] == [
+        "virtual queue", "tolerance", "weight",
+    ]  # fmt: skip
+
+
+def test_no_two_scripts_define_one_name():
+    """They are joined to one script, in which a second function of a name would silently replace the first."""
+    folder = Path(__file__).parents[3] / "coldtheory" / "report"
+    names = [
+        name
+        for file in sorted(folder.glob("*.js"))
+        for name in re.findall(r"^(?:async )?(?:function|const|let|class) +(\w+)", file.read_text(), re.M)
+    ]
+    assert len(names) > 60
+    assert [name for name in set(names) if names.count(name) > 1] == []
+    assert sorted(file.name for file in folder.glob("*.js")) == sorted(_SCRIPTS)
 
 
 def test_the_page_is_part_of_the_installed_package():
@@ -264,12 +348,12 @@ def test_the_page_is_part_of_the_installed_package():
 def test_a_statement_of_ones_own_is_shown(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(
-        '"""Queues stay below <b>one</b>.\n\nBecause they do."""\nfrom coldtheory.bounds import bound, form\n'
+        '"""Queues stay below <em>one</em>.\n\nBecause they do."""\nfrom coldtheory.bounds import bound, form\n'
         'LATEX = r"\\bar Q\\le 1"\n@form\ndef hopeful(facts):\n    return bound(facts, facts.avg_Qbar, 1.0)\n'
     )
     page = build_report(Outcomes((), None), results=tmp_path, figures=None, own=[load_statement(file)])
     (card,) = re.findall(r'<details class="statement" id="statement-mine.py">.*?</details>', page, re.S)
-    for words in ("own:mine.py", "hopeful", "Because they do.", "<math", "&lt;b&gt;one"):
+    for words in ("own:mine.py", "hopeful", "Because they do.", "<math", "&lt;em&gt;one"):
         assert words in card
     parser = Nesting()
     parser.feed(page)

@@ -18,9 +18,12 @@ from typer.testing import CliRunner
 
 from coldtheory.cli import app
 from coldtheory.cli import report as command
+from coldtheory.figures import registry
 from coldtheory.report import make_server, store_outcomes
 from coldtheory.report import outcomes as stored
 from coldtheory.report.server import AT_ONCE, PATIENCE
+from tests.coldtheory.report.drawings import figure, table
+from tests.coldtheory.report.pixel import PICTURE
 
 
 @pytest.fixture
@@ -33,7 +36,7 @@ def call(tmp_path, monkeypatch):
 def checks(monkeypatch, outcomes):
     """Checking without the wait; counts how often it is asked for."""
     asked = []
-    monkeypatch.setattr(command, "run_checks", lambda **options: asked.append(1) or outcomes)
+    monkeypatch.setattr(command, "run_checks", lambda *claims, **options: asked.append(1) or outcomes)
     return asked
 
 
@@ -51,15 +54,40 @@ def test_verdicts_are_found_once_and_then_read(call, checks, tmp_path, outcomes)
     assert first.exit_code == 0
     about = json.loads(first.stdout)
     page = tmp_path / "report.html"
-    assert about["bytes"] == page.stat().st_size < 8_000_000
+    assert about["bytes"] == page.stat().st_size < 3_000_000
     assert about["claims"] == len(outcomes.rows)
     assert about["verdicts_current"] is True
     assert about["verdicts_provenance"]["time"] == outcomes.origin["time"]
     assert stored.place(tmp_path / "results").is_file()
     assert call("report").exit_code == 0
     assert len(checks) == 1
-    assert call("report", "--check").exit_code == 0
+    assert call("report", "--check-claims").exit_code == 0
     assert len(checks) == 2
+
+
+def test_a_fresh_folder_is_told_that_all_claims_are_checked_first(call, checks, outcomes):
+    done = call("report", "--json")
+    told = f"checking all {len(outcomes.rows)} claims first (no verdicts are stored in results/checks); "
+    assert done.stderr == f"{told}the verdicts are kept for the next report\n"
+    assert "checking all" not in done.stdout
+    assert call("report").stderr == ""  # they are there now
+    assert f"checking all {len(outcomes.rows)} claims first (as --check asks)" in call("report", "--check").stderr
+    assert len(checks) == 2
+
+
+def test_figures_that_cannot_be_drawn_are_said_in_one_line(call, checks, tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "figures", lambda *_: (figure("refuse"),))
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "wave.png").write_bytes(PICTURE)
+    (tmp_path / "figures" / "wave.csv").write_text(table().to_csv())
+    call("report")
+    done = call("report")
+    assert done.exit_code == 0
+    assert done.stderr == (
+        "figures shown as PNGs: 1, as their tables cannot be drawn anew (wave: ZeroDivisionError: it cannot be "
+        "drawn); 'coldtheory plot all --to figures' makes them again\n"
+    )
+    assert 'src="data:image/png' in (tmp_path / "report.html").read_text()
 
 
 def test_stale_verdicts_are_shown_as_such(call, checks, tmp_path, outcomes):
@@ -68,7 +96,7 @@ def test_stale_verdicts_are_shown_as_such(call, checks, tmp_path, outcomes):
     store_outcomes(changed, stored.place(tmp_path / "results"))
     done = call("report")
     assert done.exit_code == 0
-    assert "1 verdicts are stale, as what they depend on has changed" in done.stdout
+    assert "stale verdicts: 1, as what they depend on has changed" in done.stdout
     assert f"({first['id']}: code paper_checks.drift)" in done.stdout
     assert "'coldtheory check --stale' finds them again" in done.stdout
     assert "has changed since" in (tmp_path / "report.html").read_text()
@@ -80,7 +108,7 @@ def test_stale_verdicts_are_shown_as_such(call, checks, tmp_path, outcomes):
 
 def test_a_broken_check_is_exit_code_1(call, tmp_path, outcomes, monkeypatch):
     row = outcomes.rows[0] | {"verdict": stored.FAILED, "changed": True}
-    monkeypatch.setattr(command, "run_checks", lambda **options: replace(outcomes, rows=(row,)))
+    monkeypatch.setattr(command, "run_checks", lambda *claims, **options: replace(outcomes, rows=(row,)))
     done = call("report")
     assert done.exit_code == 1
     assert f"not as recorded: {row['id']}" in done.stdout
@@ -92,8 +120,8 @@ def test_bad_input_is_one_line(call, checks, tmp_path):
     refused(call("report", "--results", "nowhere"), "there is no folder nowhere")
     refused(call("report", "--outcomes", "nowhere.json"), "cannot read nowhere.json")
     (tmp_path / "bad.json").write_text("{")
-    refused(call("report", "--outcomes", "bad.json"), "bad.json is damaged", "coldtheory report --check")
-    refused(call("report", "--outcomes", "bad.json", "--check"), "give one of the two")
+    refused(call("report", "--outcomes", "bad.json"), "bad.json is damaged", "coldtheory report --check-claims")
+    refused(call("report", "--outcomes", "bad.json", "--check-claims"), "give one of the two")
     refused(call("report", "--out", "."), "is a folder")
     (tmp_path / "file").write_text("")
     refused(call("report", "--out", "file/report.html"), "cannot write", "--out")
@@ -104,9 +132,9 @@ def test_a_damaged_store_of_verdicts_is_not_guessed_over(call, checks, tmp_path)
     path = stored.place(tmp_path / "results")
     path.parent.mkdir(parents=True)
     path.write_text("[{")
-    refused(call("report"), "outcomes.json is damaged", "coldtheory report --check")
+    refused(call("report"), "outcomes.json is damaged", "coldtheory report --check-claims")
     assert checks == []
-    assert call("report", "--check").exit_code == 0
+    assert call("report", "--check-claims").exit_code == 0
     assert call("report").exit_code == 0
 
 

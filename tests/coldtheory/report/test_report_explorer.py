@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from itertools import product
@@ -13,7 +14,8 @@ from coldtheory import make_tasks, simulate
 from coldtheory.bounds import evaluate, facts_of
 from coldtheory.controllers import controller_of
 from coldtheory.ground.errors import DivergenceWarning
-from tests.coldtheory.report.explorer_driver import choose, choose_settings, open_page, redraws, seen
+from coldtheory.sources import load_source
+from tests.coldtheory.report.explorer_driver import choose, choose_settings, open_at, open_page, redraws, seen
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -39,7 +41,7 @@ def python_run(s):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DivergenceWarning)
         names = ("V", "eta", "delta", "steps", "reference", "weights")
-        tasks = make_tasks(s["regime"], s["seed"], T=s["T"])
+        tasks = s["tasks"] if "tasks" in s else make_tasks(s["regime"], s["seed"], T=s["T"])
         return simulate(tasks, **{name: s[name] for name in names}, controller=s.get("controller_text"))
 
 
@@ -230,19 +232,203 @@ def test_a_diverged_run_is_said_and_not_drawn(chrome, page):
     assert chrome.complaints() == []
 
 
-@pytest.mark.parametrize("text", ["", "abc", "-1", "0", "1e99", "NaN"])
-def test_a_number_that_cannot_be_changes_nothing(explorer, text):
-    start = seen(explorer)["state"]["V"]
-    assert (
-        explorer.run(
-            f"(b => {{ b.value = '{text}'; b.dispatchEvent(new Event('input')); return b.checkValidity(); }})"
-            "(document.getElementById('V-number'))"
-        )
-        is False
-    )
-    assert seen(explorer)["state"]["V"] == start
-    explorer.run("document.getElementById('V-number').dispatchEvent(new Event('change'))")
-    assert float(explorer.run("document.getElementById('V-number').value")) == start
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("V", "", "V is empty: type a number from 1e-6 to 1e9, such as 200."),
+        ("V", "abc", "V: “abc” is not a number; type a number from 1e-6 to 1e9, such as 200."),
+        ("V", "-1", "V: -1 is too small; type a number from"),
+        ("V", "0", "V: 0 is too small;"),
+        ("V", "1e99", "V: 1e99 is too large;"),
+        ("V", "NaN", "V: “NaN” is not a number;"),
+        ("V", "0x10", "V: “0x10” is not a number;"),
+        ("delta", "0,5", "δ: “0,5” has a comma; write 0.5."),
+        ("eta", "<b>x</b>", "η: “<b>x</b>” is not a number;"),
+        ("steps", "2.5", "J: 2.5 is not a whole number; type a whole number from 1 to 1000, such as 3."),
+        ("T", "q", "T: “q” is not a number; type a whole number from 2 to 150, such as 150."),
+    ],
+)
+def test_a_number_that_cannot_be_is_said_in_one_line_and_changes_nothing(chrome, page, name, text, said):
+    open_page(chrome, page)
+    start, box = seen(chrome)["state"][name], f"document.getElementById('{name}-number')"
+    complaint = f"document.getElementById('{name}-complaint')"
+    assert not chrome.run(f"{complaint}.checkVisibility()")
+    chrome.run(f"{box}.focus(); {box}.select()")
+    chrome.type(text) if text else chrome.run(f"{box}.value = ''; {box}.dispatchEvent(new Event('input'))")
+    assert chrome.run(f"{box}.checkValidity()") is False
+    told = chrome.run(f"{complaint}.textContent")
+    assert told.startswith(said)
+    assert told.endswith(f"Until then it stays {chrome.run(f'String({start!r})')}.")
+    assert chrome.run(f"{complaint}.checkVisibility()")
+    assert seen(chrome)["state"][name] == start
+    chrome.run(f"{box}.blur(); {box}.dispatchEvent(new Event('change'))")
+    assert float(chrome.run(f"{box}.value")) == start
+    assert chrome.run(f"{complaint}.textContent") == told  # it can still be read
+    choose(chrome, **{f"{name}-number": {"V": 3, "delta": 3, "eta": 3, "steps": 4, "T": 5}[name]})
+    assert chrome.run(f"{complaint}.textContent") == ""
+    assert chrome.complaints() == []
+
+
+def test_wrong_parameters_are_said_in_one_line(chrome, page):
+    open_page(chrome, page)
+    choose(chrome, controller="leaky")
+    box = "document.getElementById('parameters')"
+    chrome.run(f"{box}.value = 'a=x'; {box}.dispatchEvent(new Event('input'))")
+    told = chrome.run("document.getElementById('parameters-complaint').textContent")
+    assert told == "“a=x” cannot be read; type a=0.01 with numbers of your own."
+    assert seen(chrome)["state"]["parameters"] == {"a": 0.01}
+
+
+# ---------------------------------------------------------------------------------------------------
+# links to a setting
+
+
+SETTING = {
+    "regime": "conflict", "seed": 2, "T": 60, "reference": "best", "weights": "sum", "V": 31.5, "eta": 2e-4,
+    "delta": 0.015, "steps": 2, "controller": "nupi:kappa_i=0.5,kappa_p=2,nu=0.25",
+}  # fmt: skip
+
+
+def state_of(chrome):
+    return {name: value for name, value in seen(chrome)["state"].items() if name != "cursor"}
+
+
+def link(chrome):
+    """What the button gives, whatever the browser says to copying."""
+    chrome.run("document.getElementById('copy-link').click()")
+    chrome.wait("document.getElementById('copied').textContent !== ''")
+    return chrome.run("location.href")
+
+
+def test_a_link_brings_a_setting_back(chrome, page):
+    open_page(chrome, page)
+    assert chrome.run("location.hash") == ""  # nothing to say of the paper's setting
+    choose_settings(chrome, SETTING)
+    choose(chrome, log=True)
+    before, address = seen(chrome), link(chrome)
+    assert "#explorer:" in address
+    chrome.wait("location.hash.startsWith('#explorer:')")  # the address follows by itself, too
+    open_at(chrome, page, "#" + address.partition("#")[2])
+    after = seen(chrome)
+    assert state_of(chrome)["log"] is True
+    assert after["state"] == before["state"]
+    assert after["run"] == before["run"]
+    assert float(chrome.run("document.getElementById('V-number').value")) == SETTING["V"]
+    assert chrome.run("document.getElementById('parameters').value") == "kappa_i=0.5,kappa_p=2,nu=0.25"
+    chrome.run("location.hash = '#explorer:eta=auto'")  # another link in the same page: all else is the paper's
+    chrome.wait("document.getElementById('explorer').now.state.eta === null")
+    assert state_of(chrome) == {
+        "regime": "high", "seed": 0, "T": 150, "reference": "previous", "weights": "mean", "V": 200, "eta": None,
+        "delta": 4e-7, "steps": 3, "controller": "queue", "parameters": {}, "log": False,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("V=abc", "The link has a wrong V, “abc”; the setting was not changed."),
+        ("V=1e99", "The link has a wrong V"), ("steps=2.5", "The link has a wrong steps"),
+        ("regime=nowhere", "The link has a wrong regime"), ("seed=7", "The link has a wrong seed"),
+        ("regime=own", "The link has a wrong choice of tasks"),
+        ("own=2.1.AAAA&regime=own", "The link has a wrong list of optima"),
+        ("controller=leaky&parameters=a=9", "The link has a wrong list of parameters"),
+        ("controller=leaky&parameters=constructor=1", "The link has a wrong list of parameters"),
+        ("constructor=1", "The link has a wrong word, “constructor”"),
+        ("regime=<img src=x onerror=alert(1)>", "The link has a wrong regime"),
+    ],
+)  # fmt: skip
+def test_a_wrong_link_is_said_in_one_line_and_changes_nothing(chrome, page, place, said):
+    open_page(chrome, page)
+    usual = state_of(chrome)
+    open_at(chrome, page, f"#explorer:{place}")
+    assert chrome.run("document.getElementById('link-complaint').textContent").startswith(said)
+    assert state_of(chrome) == usual
+    assert chrome.complaints() == []
+
+
+# ---------------------------------------------------------------------------------------------------
+# tasks of one's own
+
+
+OWN = np.random.default_rng(5).normal(size=(9, 3))
+
+
+def paste(chrome, text):
+    chrome.run("document.getElementById('own').open = true")
+    chrome.run(f"document.getElementById('own-text').value = {json.dumps(text)}")
+    chrome.run("document.getElementById('own-use').click()")
+    return chrome.run("document.getElementById('own-complaint').textContent")
+
+
+def as_csv(optima, head=""):
+    return head + "".join(",".join(map(repr, row)) + "\r\n" for row in optima.tolist())
+
+
+@pytest.mark.parametrize("reference", ["previous", "best", "stored"])
+def test_optima_of_ones_own_are_simulated_as_python_does(chrome, page, reference, tmp_path):
+    open_page(chrome, page)
+    before = redraws(chrome)
+    assert paste(chrome, as_csv(OWN, "x,y,z\n")) == ""
+    chrome.wait(f"document.getElementById('explorer').dataset.redraws > {before}")
+    choose(chrome, reference=reference, **{"V-number": 2.0, "eta-number": 0.05, "delta-number": 0.01})
+    shown = seen(chrome)
+    (tmp_path / "my_optima.csv").write_text(as_csv(OWN, "x,y,z\n"), newline="")
+    tasks = load_source(str(tmp_path / "my_optima.csv")).tasks([0])[0]
+    run = python_run(shown["state"] | {"tasks": tasks})
+    same_run(shown["run"], run)
+    same_bounds(shown["bounds"], run)
+    assert shown["run"]["T"] == 9
+    told = chrome.run("document.getElementById('same-run').textContent")
+    assert told.startswith("coldtheory simulate --regime my_optima.csv --V 2 --eta 0.05")
+    assert "--seed" not in told
+    assert "--T" not in told
+    assert chrome.run("document.getElementById('T').disabled && document.getElementById('seed').disabled")
+    address = link(chrome)  # they travel in the link
+    open_at(chrome, page, "#" + address.partition("#")[2])
+    assert seen(chrome)["run"] == shown["run"]
+    before = redraws(chrome)
+    chrome.run("document.querySelector('[data-preset=paper]').click()")
+    chrome.wait(f"document.getElementById('explorer').dataset.redraws > {before}")
+    assert seen(chrome)["run"]["T"] == 150
+    assert not chrome.run("document.getElementById('T').disabled")
+    choose(chrome, regime="own")
+    assert seen(chrome)["run"]["T"] == 9
+    assert chrome.complaints() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "There are no numbers: give at least two lines, one per task."),
+        ("x,y\n", "There are no numbers"), ("1,2\n", "There is only one task"),
+        ("1,2\n3,alert(1)", "Line 2: “alert(1)” is not a number; write numbers with a point, and commas between them."),
+        ("1,2\n\n3\n", "Line 3 has 1 number and the first has 2: give every task as many coordinates."),
+        ("1,2\n3,\n", "Line 2: “” is not a number"), ("1,2\n3,1e7\n", "Line 2 has a number beyond 1e6"),
+        ("1,2\n3,Infinity\n", "Line 2: “Infinity” is not a number"),
+        ("1\n" * 301, "301 tasks with 1 coordinate are too many"),
+        ("1," * 1_000_000, "This is more than a million signs"),
+    ],
+)  # fmt: skip
+def test_what_are_no_optima_is_said_in_one_line(explorer, text, said):
+    before = state_of(explorer)
+    assert paste(explorer, text).startswith(said)
+    assert state_of(explorer) == before
+    assert explorer.complaints() == []
+
+
+def test_a_dropped_file_is_read(chrome, page):
+    open_page(chrome, page)
+    before = redraws(chrome)
+    drop = """(content => {
+      const data = new DataTransfer();
+      data.items.add(new File([content], "tasks-2.csv", { type: "text/csv" }));
+      const event = new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data });
+      return !document.getElementById("explorer").dispatchEvent(event);
+    })"""
+    assert chrome.run(f"{drop}({json.dumps(as_csv(OWN))})")  # the browser does not open the file itself
+    chrome.wait(f"document.getElementById('explorer').dataset.redraws > {before}")
+    assert seen(chrome)["run"]["T"] == 9
+    assert "--regime tasks-2.csv" in chrome.run("document.getElementById('same-run').textContent")
 
 
 def test_a_move_redraws_fast(chrome, page, capsys):

@@ -219,4 +219,4 @@ def test_options_of_claims_and_of_statements_do_not_mix(write):
     assert "for a statement" in call("check", "--candidates", 3).stderr
     assert call("check", write(TRUE), "--candidates", 0).exit_code == 2
     assert "did you mean thm3" in call("check", "thm33").stderr
-    assert "only the figure bounds" in call("plot", "gradient", write(TRUE)).stderr
+    assert "only the figure bounds" in call("plot", "trajectory", write(TRUE)).stderr

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from coldtheory.cli import app
 from coldtheory.counterexamples import load_counterexample
 from coldtheory.counterexamples import replay as evaluate_again
-from coldtheory.search.files import to_toml
+from coldtheory.ground.writing import to_toml
 from coldtheory.search.rerun import rerun
 from tests.calls import calls_of
 
@@ -157,7 +157,7 @@ def test_replay_without_a_name_lists_the_stored_ones():
     [
         (("search", "lema1"), "lemma1"),
         (("search", "thm1", "--form", "corected"), "corrected"),
-        (("search", "thm1", "--T", "three"), "3:8"),
+        (("search", "thm1", "--T", "three"), "3-8"),
         (("search", "thm1", "--out", "found.txt"), ".toml"),
         (("search", "thm1", "--seconds", "0"), "seconds must be > 0"),
         (("search", "thm4", "--reference", "best", "--rounds", "1", "--T", "2"), "no run of this family"),
@@ -178,6 +178,7 @@ def test_toml_comes_back_as_it_went():
         "whole": 3,
         "yes": True,
         "nothing": None,
+        "rows": [{"a": 1, "b": [2]}, {"a": 3}],
         "table": {"inner-name": {"odd key": 1.5}},
     }
     back = tomllib.loads(to_toml(data))

@@ -1,0 +1,191 @@
+"""A gauge of real forgetting: samples of past tasks that no step ever trains on.
+
+What a network has forgotten cannot be read off the samples that it replays, for it learns those by heart; nor off other
+samples that it was trained on, for their loss was too small when the task ended. So before a task begins some of its
+samples are set aside. They take up a part of the memory and are only looked at, as a test set would be: in evaluation
+mode, without augmentation. For past task k and the model after t tasks
+
+    F_k[t] = (mean loss of task k's gauge samples now) - (their mean loss when task k ended)          in nats
+
+is an unbiased estimate of what the task has lost on new data; the share of right answers gives the same in accuracy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from coldtheory.ground.errors import ColdError
+
+from .forgetting import FLOOR, RATIOS, START, Request
+from .losses import Runs, joined, per_sample_losses
+from .memory import Memory, Samples, picked
+from .streams import derived_seed
+
+_PIECE = 512  # samples of one forward
+Answers = Callable[[nn.Module, Tensor, Runs], list[Tensor]]  # stored samples -> logits of each piece, as for a test
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows of a task's samples."""
+
+    samples: Samples
+    rows: Tensor
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def y(self) -> Tensor:
+        return self.samples.y[self.rows.to(self.samples.y.device)]
+
+    def raw(self, rows: Tensor | None = None) -> Tensor:
+        return self.samples.raw(self.rows if rows is None else self.rows.to(rows.device)[rows])
+
+    def pick(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        return picked(self.samples, self.rows[rows])
+
+
+class Gauge:
+    """The gauge samples of all tasks: at most `size` of them, as many of each task."""
+
+    def __init__(
+        self, size: int, tasks: int | None, answers: Answers, *, seed: int = 0, device: torch.device | str = "cpu"
+    ) -> None:
+        if size < (tasks or 1):
+            raise ColdError(
+                f"a gauge of {size} samples holds less than one of each of {tasks} tasks; take a larger gauge or memory"
+            )
+        self.memory = Memory(size, tasks, device=device)
+        self._answers, self._seed = answers, seed
+        self._heads: list[int] = []  # of each task in the gauge
+        self._at = 0  # where the next look begins in each task's samples
+        self.losses: list[Tensor] = []  #: after each task the mean loss of its and all earlier tasks' samples, (t+1,)
+        self.accuracies: list[Tensor] = []  #: the same for the share of right answers
+
+    def choose(self, count: int, task: int) -> tuple[Tensor, Tensor]:
+        """Of so many samples of a task: (the rows that are set aside, the rows to train on).
+
+        The choice follows from the seed and the count alone. So a run that goes on finds it again, and where all tasks
+        are made from the same images, as in Rotated-MNIST, no task trains on an image that measures another.
+        """
+        order = torch.randperm(count, generator=torch.Generator().manual_seed(derived_seed(self._seed, "gauge")))
+        share = min(self.memory.size // max(self.memory.tasks, task + 1), count - 1)
+        return order[:share].sort().values, order[share:].sort().values
+
+    def end_task(self, model: nn.Module, aside: Samples, head: int) -> None:
+        """Take the samples in that were set aside, and look at all; what is measured of them now is their reference."""
+        task = len(self._heads)
+        self.memory.grow(task + 1)
+        generator = torch.Generator().manual_seed(derived_seed(self._seed, "gauge", "kept", task))
+        self.memory.add_task(aside, task, generator)
+        self._heads.append(head)
+        slots = self.memory.everything(len(self._heads))
+        losses, right = self._measured(model, slots)
+        there = slots.to(self.memory.device)
+        new = (self.memory.owner[slots] == task).to(self.memory.device)
+        reference, was_right = self.memory.reference, self.memory.column("right")
+        reference[there] = torch.where(new, losses, reference[there])
+        was_right[there] = torch.where(new, right, was_right[there])
+        self.losses.append(self.memory.task_means(slots, losses, task + 1))
+        self.accuracies.append(self.memory.task_means(slots, right, task + 1))
+
+    def lost(self) -> tuple[Tensor, Tensor]:
+        """F_k of each past task at the end of the newest one, (past,), in loss and in accuracy."""
+        slots = self.memory.everything(len(self._heads) - 1)
+        past, there = len(self._heads) - 1, slots.to(self.memory.device)
+        before = self.memory.task_means(slots, self.memory.reference[there], past)
+        right = self.memory.task_means(slots, self.memory.column("right")[there], past)
+        return self.losses[-1][:past] - before, right - self.accuracies[-1][:past]
+
+    def forgetting(self, model: nn.Module, at_most: int | None = None) -> tuple[Tensor, Tensor]:
+        """F_k of each past task, (past,), in loss and in accuracy; from about `at_most` samples, the next in turn."""
+        past = len(self._heads)
+        slots = self.memory.everything(past) if at_most is None else self._next(max(1, at_most // past), past)
+        losses, right = self._measured(model, slots)
+        there = slots.to(self.memory.device)
+        lost = losses - self.memory.reference[there]
+        missed = self.memory.column("right")[there] - right
+        return self.memory.task_means(slots, lost, past), self.memory.task_means(slots, missed, past)
+
+    def _next(self, each: int, past: int) -> Tensor:
+        ledger = self.memory.ledger
+        own = zip(ledger.starts[:past].tolist(), ledger.counts[:past], strict=True)
+        turn = torch.arange(self._at, self._at + each)
+        self._at += each
+        return torch.cat([ledger.order[start + turn[:count] % count] for start, count in own if count])
+
+    @torch.no_grad()
+    def _measured(self, model: nn.Module, slots: Tensor) -> tuple[Tensor, Tensor]:
+        """Loss and right answer (1 or 0) of each sample, (n,) each."""
+        assert self.memory.raw is not None
+        was_training = model.training
+        model.eval()
+        found = []
+        for part in torch.split(slots, _PIECE):
+            tasks, counts = torch.unique_consecutive(self.memory.owner[part], return_counts=True)
+            runs = [(self._heads[k], n) for k, n in zip(tasks.tolist(), counts.tolist(), strict=True)]
+            there = part.to(self.memory.device)
+            logits = joined(self._answers(model, self.memory.raw.index_select(0, there), runs))
+            y = self.memory.y[there]
+            found.append(torch.stack([per_sample_losses([logits], y), (logits.argmax(1) == y).float()]).float())
+        model.train(was_training)
+        losses, right = torch.cat(found, dim=1)
+        return losses, right
+
+    def state(self) -> dict[str, Any]:
+        ends = {"losses": list(self.losses), "accuracies": list(self.accuracies)}
+        return {"memory": self.memory.state(), "heads": list(self._heads), "at": self._at, **ends}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.memory.grow(len(state["heads"]))
+        self.memory.load(state["memory"])
+        self._heads, self._at = list(state["heads"]), int(state["at"])
+        self.losses, self.accuracies = list(state["losses"]), list(state["accuracies"])
+
+
+class RequestedWeight:
+    """The common weight of the past tasks, on the device; nothing here waits for it."""
+
+    def __init__(self, request: Request, device: torch.device | str = "cpu") -> None:
+        self.request = request
+        self._weight = torch.tensor(START, device=device)
+        self._ratio = torch.tensor(1.0, device=device)  # forgetting at the end of a task over that at the looks before
+        self._looked = torch.zeros(2, device=device)  # sums over this task's looks: progress * forgetting, and progress
+        self.ends: list[Tensor] = []  #: the weight at the end of each task from the second on
+
+    @property
+    def weight(self) -> Tensor:
+        return torch.where(self._weight > FLOOR, self._weight, 0.0)
+
+    def _mean(self, in_loss: Tensor, in_accuracy: Tensor) -> Tensor:
+        return (in_loss if self.request.kind == "loss" else in_accuracy).mean()
+
+    def move(self, in_loss: Tensor, in_accuracy: Tensor, progress: float, looks: int) -> None:
+        """After a look at the gauge during a task: forgetting of each past task, (past,)."""
+        lost = self._mean(in_loss, in_accuracy)
+        self._looked += progress * torch.stack([lost, torch.ones_like(lost)])
+        self._weight = self.request.moved(self._weight, self._ratio * lost, progress, looks)
+
+    def end_task(self, in_loss: Tensor, in_accuracy: Tensor) -> None:
+        """At the end of a task, with forgetting on the whole gauge."""
+        before = self._looked[0] / self._looked[1]
+        found = (self._mean(in_loss, in_accuracy) / before).clamp(*RATIOS)
+        told = (before > self.request.smallest) & found.isfinite()
+        self._ratio = torch.where(told, (self._ratio + found) / 2, self._ratio)
+        self._looked = torch.zeros_like(self._looked)
+        self.ends.append(self.weight.clone())
+
+    def state(self) -> dict[str, Any]:
+        numbers = {"weight": self._weight.clone(), "ratio": self._ratio.clone(), "looked": self._looked.clone()}
+        return {**numbers, "ends": list(self.ends)}
+
+    def load(self, state: dict[str, Any]) -> None:
+        device = self._weight.device
+        self._weight, self._ratio, self._looked = (state[name].to(device) for name in ("weight", "ratio", "looked"))
+        self.ends = list(state["ends"])

@@ -1,0 +1,115 @@
+"""Requested forgetting from its tables: calibration, the gauge, and plasticity against forgetting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from coldtheory.figures import style as s
+from coldtheory.figures.table import Table
+
+from ..catalogue import method_title
+from .looks import look
+
+_ABSOLUTE, _RELATIVE = 0.02, 0.2  # how far delivered forgetting may be from the request
+_FLOOR = 0.008  # nats; smaller ones are drawn here
+
+
+def draw_requested(tables: Mapping[str, Table]) -> Figure:
+    rows = list(next(iter(tables.values())).rows())
+    titles = list(dict.fromkeys(row["title"] for row in rows))
+    with s.styled():
+        figure, axes = s.panels(len(titles), 2, height=4.0, width=s.PAGE)
+        axes = np.asarray(axes).reshape(2, len(titles))
+        for column, title in enumerate(titles):
+            own = [row for row in rows if row["title"] == title]
+            _calibrated(axes[0, column], own, title)
+            _reached(axes[1, column], own)
+        axes[0, 0].set_ylabel("delivered (nats)")
+        axes[1, 0].set_ylabel("accuracy ACC (%)")
+        axes[0, 0].legend(loc="upper left", fontsize="x-small")
+        s.letter(list(axes.flat))
+        return s.finish(figure)
+
+
+def _calibrated(ax: Axes, rows: Sequence[Mapping[str, Any]], title: str) -> None:
+    requested = sorted({row["requested"] for row in rows})
+    line = np.geomspace(requested[0] * 0.8, requested[-1] * 1.25, 60)
+    slack = np.maximum(_ABSOLUTE, _RELATIVE * line)
+    ax.fill_between(line, np.maximum(line - slack, _FLOOR), line + slack, color=s.GREY, alpha=0.2, linewidth=0)
+    ax.plot(line, line, color=s.GREY, linewidth=0.8, label="as requested")
+    style = look("cold-distill")
+    for row in rows:
+        unmet = np.isfinite(row["smallest"])
+        ax.plot(row["requested"], max(row["delivered"], _FLOOR), marker="x" if unmet else "o", markersize=2.5,
+                color=style["color"], alpha=0.45, linestyle="none")  # fmt: skip
+    means = [np.mean([row["delivered"] for row in rows if row["requested"] == value]) for value in requested]
+    ax.plot(requested, np.maximum(means, _FLOOR), **{**style, "linestyle": "-"}, label="mean over seeds")
+    ax.plot([], [], marker="x", color=style["color"], linestyle="none", markersize=3, label="said to be out of reach")
+    _log(ax, requested)
+    ax.set_yscale("log")
+    ax.set_title(title)
+
+
+def _reached(ax: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+    requested = sorted({row["requested"] for row in rows})
+    style = look("cold-distill")
+    for row in rows:
+        ax.plot(row["requested"], row["acc"], "o", markersize=2.5, color=style["color"], alpha=0.45)
+    means = [np.mean([row["acc"] for row in rows if row["requested"] == value]) for value in requested]
+    ax.plot(requested, means, **{**style, "linestyle": "-"})
+    _log(ax, requested)
+    ax.set_xlabel("requested forgetting (nats)")
+
+
+def _log(ax: Axes, values: Sequence[float]) -> None:
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(FixedLocator(list(values)))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def draw_gauge(tables: Mapping[str, Table]) -> Figure:
+    rows = list(next(iter(tables.values())).rows())
+    titles = list(dict.fromkeys(row["title"] for row in rows))
+    with s.styled():
+        figure, axes = s.panels(len(titles), 1, height=2.3, width=s.PAGE)
+        axes = np.asarray(axes).reshape(-1)
+        for ax, title in zip(axes, titles, strict=True):
+            own = [row for row in rows if row["title"] == title]
+            gauge, test = (np.array([row[name] for row in own]) for name in ("gauge", "test"))
+            low, high = min(gauge.min(), test.min()), max(gauge.max(), test.max())
+            ax.plot([low, high], [low, high], color=s.GREY, linewidth=0.8)
+            ax.plot(gauge, test, "o", markersize=1.6, alpha=0.35, color=look("cold-distill")["color"])
+            slope, offset = np.polyfit(gauge, test, 1)
+            ax.set_title(title)
+            ax.text(0.04, 0.96, f"slope {slope:.2f}, bias {np.mean(gauge - test):+.3f}\n(fit at 0: {offset:+.3f})",
+                    transform=ax.transAxes, va="top", fontsize="x-small")  # fmt: skip
+            ax.set_xlabel("by the gauge (nats)")
+        axes[0].set_ylabel("on the test data (nats)")
+        s.letter(list(axes))
+        return s.finish(figure)
+
+
+def draw_front(tables: Mapping[str, Table]) -> Figure:
+    rows = list(next(iter(tables.values())).rows())
+    with s.styled():
+        figure, axes = s.panels(1, 1, height=3.2, width=s.PAGE * 0.75)
+        ax = np.asarray(axes).reshape(-1)[0]
+        for method in dict.fromkeys(row["method"] for row in rows):
+            own = [row for row in rows if row["method"] == method]
+            points = []
+            for setting in dict.fromkeys(row["setting"] for row in own):
+                at = [row for row in own if row["setting"] == setting]
+                points.append([np.mean([row[name] for row in at]) for name in ("forgetting_loss", "learning_acc")])
+            found = np.array(sorted(points))
+            ax.plot(np.maximum(found[:, 0], _FLOOR), found[:, 1], label=method_title(method), **look(method))
+        ax.set_xscale("log")
+        ax.set(xlabel="forgetting: loss that past tasks gained (nats)", ylabel="accuracy when just learnt (%)")
+        ax.legend(fontsize="x-small")
+        return s.finish(figure)

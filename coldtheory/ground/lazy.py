@@ -1,0 +1,30 @@
+"""Names of a package that are loaded when somebody asks for them, so that importing the package costs nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def load_when_asked(package: str, names: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package (PEP 562) whose public names lie in its modules: module -> names.
+
+    A type checker does not run it, and takes the imports of the other branch:
+
+        if TYPE_CHECKING:
+            from .tasks import Tasks, make_tasks
+        else:
+            __getattr__ = load_when_asked(__name__, {"tasks": ("Tasks", "make_tasks")})
+    """
+    home = {name: module for module, found in names.items() for name in found}
+
+    def __getattr__(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(f".{home[name]}", package), name)
+        setattr(sys.modules[package], name, value)  # the next time it is there
+        return value
+
+    return __getattr__

@@ -1,0 +1,81 @@
+"""Figures of requested forgetting: their rows from finished runs, and that all of them can be drawn."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+from cold.config import make_config
+from cold.plots.data import RunsFoundOnce
+from cold.plots.requested import requested_figures
+from cold.runs import write_result
+from cold.runs.schema import Result
+from cold.studies import find_study, planned
+from coldtheory.figures.table import Table
+from coldtheory.ground.errors import ColdError
+
+FIGURES = {figure.id: figure for figure in requested_figures(RunsFoundOnce(), kept=False)}
+
+
+def finished(config, forgotten):
+    """A run of three tasks that forgot so much, by test and gauge alike, when the third one ended."""
+    loss = np.array([[0.5, 2.0, 2.0], [0.5 + forgotten, 0.4, 2.0], [0.5 + forgotten, 0.4 + forgotten, 0.3]])
+    gauge = np.where(np.tri(3) > 0, loss, np.nan)
+    arrays = {"accuracy": np.full((3, 3), 0.8), "start": np.full(3, 0.1), "loss": loss}
+    if config.forget is not None:
+        arrays |= {"gauge_loss": gauge, "gauge_accuracy": gauge, "requested_weight": np.array([0.0, 0.1, 0.1])}
+    metrics = {"acc": 80.0, "learning_acc": 85.0, "forgetting_loss": forgotten}
+    return Result(run_id=config.run_id, config=config.as_dict(), metrics=metrics, arrays=arrays, made_up=True)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    for name in ("forget", "front"):
+        for run in planned(find_study(name), "cpu"):
+            if run.seed in (20, 21):
+                result = finished(run.config, run.config.forget or 0.3)
+                write_result(folder / result.run_id, result)
+    return folder
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_drawn_from_the_runs_of_its_studies(stored, name):
+    figure = FIGURES[name]
+    data = figure.data[0]
+    assert data.state(stored) == "present"
+    table = data.load(stored).table
+    module, _, function = figure.draw.partition(":")
+    picture = getattr(importlib.import_module(module), function)({data.name: table})
+    assert picture.axes
+
+
+def test_what_was_delivered(stored):
+    rows = FIGURES["requested_forgetting"].data[0].load(stored).table.rows()
+    assert {(row["title"], row["seed"]) for row in rows} == {
+        (title, seed)
+        for title in ("Permuted-MNIST", "Rotated-MNIST", "Split-MNIST, class-incremental")
+        for seed in (20, 21)
+    }
+    assert all(row["delivered"] == pytest.approx(row["requested"]) == row["gauge"] for row in rows)
+
+
+def test_the_front_has_the_methods_of_one_dataset(stored):
+    rows = list(FIGURES["plasticity_forgetting"].data[0].load(stored).table.rows())
+    assert {row["dataset"] for row in rows} == {"pmnist"}
+    assert {"cold-distill", "der", "derpp", "er", "cold", "ewc-online", "finetune"} == {row["method"] for row in rows}
+
+
+def test_without_runs_the_command_is_named(tmp_path):
+    data = FIGURES["gauge"].data[0]
+    assert data.state(tmp_path) == "missing"
+    with pytest.raises(ColdError, match="cold study run forget --profile cpu"):
+        data.load(tmp_path)
+
+
+def test_runs_that_requested_nothing_have_no_row():
+    assert Table.of([]) is not None
+    config = make_config({"method": "cold-distill", "tasks": 3})
+    assert FIGURES["gauge"].data[0].rows([finished(config, 0.2)]) == []
