@@ -32,8 +32,8 @@ def draw_requested(tables: Mapping[str, Table]) -> Figure:
             _reached(axes[1, column], own)
         axes[0, 0].set_ylabel("delivered (nats)")
         axes[1, 0].set_ylabel("accuracy ACC (%)")
-        axes[0, 0].legend(loc="upper left", fontsize="x-small")
         s.letter(list(axes.flat))
+        figure.legend(handles=axes[0, 0].get_legend_handles_labels()[0], loc="outside lower center", ncols=5)
         return s.finish(figure)
 
 
@@ -41,7 +41,10 @@ def _calibrated(ax: Axes, rows: Sequence[Mapping[str, Any]], title: str) -> None
     requested = sorted({row["requested"] for row in rows})
     line = np.geomspace(requested[0] * 0.8, requested[-1] * 1.25, 60)
     slack = np.maximum(_ABSOLUTE, _RELATIVE * line)
-    ax.fill_between(line, np.maximum(line - slack, _FLOOR), line + slack, color=s.GREY, alpha=0.2, linewidth=0)
+    near = f"within {_ABSOLUTE:g} nats or {_RELATIVE:.0%}"
+    ax.fill_between(
+        line, np.maximum(line - slack, _FLOOR), line + slack, color=s.GREY, alpha=0.2, linewidth=0, label=near
+    )
     ax.plot(line, line, color=s.GREY, linewidth=0.8, label="as requested")
     style = look("cold-distill")
     for row in rows:
@@ -50,7 +53,8 @@ def _calibrated(ax: Axes, rows: Sequence[Mapping[str, Any]], title: str) -> None
                 color=style["color"], alpha=0.45, linestyle="none")  # fmt: skip
     means = [np.mean([row["delivered"] for row in rows if row["requested"] == value]) for value in requested]
     ax.plot(requested, np.maximum(means, _FLOOR), **{**style, "linestyle": "-"}, label="mean over seeds")
-    ax.plot([], [], marker="x", color=style["color"], linestyle="none", markersize=3, label="said to be out of reach")
+    for marker, words in (("o", "one seed"), ("x", "one seed, said to be out of reach")):
+        ax.plot([], [], marker=marker, color=style["color"], alpha=0.45, linestyle="none", markersize=3, label=words)
     _log(ax, requested)
     ax.set_yscale("log")
     ax.set_title(title)
@@ -84,15 +88,17 @@ def draw_gauge(tables: Mapping[str, Table]) -> Figure:
             own = [row for row in rows if row["title"] == title]
             gauge, test = (np.array([row[name] for row in own]) for name in ("gauge", "test"))
             low, high = min(gauge.min(), test.min()), max(gauge.max(), test.max())
-            ax.plot([low, high], [low, high], color=s.GREY, linewidth=0.8)
-            ax.plot(gauge, test, "o", markersize=1.6, alpha=0.35, color=look("cold-distill")["color"])
+            ax.plot([low, high], [low, high], color=s.GREY, linewidth=0.8, label="both are equal")
+            color = look("cold-distill")["color"]
+            ax.plot(gauge, test, "o", markersize=1.6, alpha=0.35, color=color, label="one run after one task")
             slope, offset = np.polyfit(gauge, test, 1)
             ax.set_title(title)
-            ax.text(0.04, 0.96, f"slope {slope:.2f}, bias {np.mean(gauge - test):+.3f}\n(fit at 0: {offset:+.3f})",
-                    transform=ax.transAxes, va="top", fontsize="x-small")  # fmt: skip
+            words = f"slope {slope:.2f}, bias {np.mean(gauge - test):+.3f}\n(fit at 0: {offset:+.3f})"
+            ax.text(0.04, 0.96, s.minus(words), transform=ax.transAxes, va="top", fontsize=6)
             ax.set_xlabel("by the gauge (nats)")
         axes[0].set_ylabel("on the test data (nats)")
         s.letter(list(axes))
+        figure.legend(handles=axes[0].get_legend_handles_labels()[0], loc="outside lower center", ncols=2)
         return s.finish(figure)
 
 

@@ -102,7 +102,8 @@ def _cell_parts(cell: dict[str, Any]) -> Iterator[str]:
         data = output.get("data", {})
         if "image/png" in data:
             encoded = "".join(data["image/png"]).replace("\n", "")
-            yield f'```{{raw}} html\n<img alt="What the cell draws" src="data:image/png;base64,{encoded}">\n```'
+            image = f'<img alt="What the cell draws" src="data:image/png;base64,{encoded}">'
+            yield f'```{{raw}} html\n<div class="picture">{image}</div>\n```'
         elif "text/html" in data:
             yield f"```{{raw}} html\n{''.join(data['text/html'])}\n```"
         else:
