@@ -10,6 +10,8 @@ from ..quadratics import Quadratics
 from ..tasks import Tasks
 from .setting import Setting
 
+MANY = 6  #: parameters per optimum from which fewer dimensions save time; below, numbers stay those of `simulate` to the bit
+
 
 def in_few_dimensions(tasks: Tasks, setting: Setting) -> tuple[Tasks, Setting]:
     """The same tasks and start up to a rigid motion, in the space that x_0 and all optima span.
@@ -20,7 +22,7 @@ def in_few_dimensions(tasks: Tasks, setting: Setting) -> tuple[Tasks, Setting]:
     """
     same = tasks.phi_hat is tasks.phi
     count = tasks.T * (1 if same else 2)
-    if not tasks.phi.isotropic or tasks.samples is not None or callable(setting.reference) or tasks.d <= count:
+    if not tasks.phi.isotropic or tasks.samples is not None or callable(setting.reference) or tasks.d < MANY * count:
         return tasks, setting
     start = np.zeros(tasks.d) if setting.w0 is None else np.asarray(setting.w0)
     whole = tasks.phi.optima if same else np.concatenate([tasks.phi.optima, tasks.phi_hat.optima], axis=-2)
