@@ -62,7 +62,7 @@ def with_old_names(names: Mapping[str, str]) -> type[TyperCommand]:
         old_names = names
 
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            return super().parse_args(ctx, _renamed(args, names))
+            return super().parse_args(ctx, _renamed(args, names, told=not ctx.resilient_parsing))
 
     return Renaming
 
@@ -80,14 +80,16 @@ def typed_command(program: str, context: typer.Context, left_out: Collection[str
     return shlex.join(words)
 
 
-def _renamed(words: list[str], names: Mapping[str, str]) -> list[str]:
+def _renamed(words: list[str], names: Mapping[str, str], *, told: bool) -> list[str]:
+    """The words of a call with new names for old ones; completion of a shell says nothing about it."""
     end = words.index("--") if "--" in words else len(words)
     found = list(words)
     for at, word in enumerate(words[:end]):
         name, equals, value = word.partition("=")
         if name in names:
             found[at] = f"{names[name]}{equals}{value}"
-            tell_old_name(name, names[name])
+            if told:
+                tell_old_name(name, names[name])
     return found
 
 
@@ -132,7 +134,7 @@ def program(table: Mapping[str, Listed], group: str, *, about: str, version: str
             """Within the block, the commands of the table are known by their lines alone, and no module is loaded."""
             loaded = self.commands
             lines = {name: TyperCommand(name=name, help=one.line, hidden=one.hidden) for name, one in table.items()}
-            self.commands = {**lines, **loaded}
+            self.commands = {**loaded, **lines}
             try:
                 yield
             finally:

@@ -20,9 +20,9 @@ from tests.fuzz.values import text
 
 APPS = {"coldtheory": coldtheory_app, "cold": cold_app}
 #: Options and arguments that take a place, or the name of what is there.
-_NAMES = ("run", "runs", "regime", "file", "method", "config", "terms", "name", "names", "statement")
+_NAMES = ("run", "runs", "regime", "file", "method", "config", "terms", "name", "names", "statement", "what")
 #: Those that take a Python file and run it, since the user names it. What must never run is named for the others.
-_RUN = ("method", "statement")
+_RUN = ("method", "statement", "what")
 AFRESH = 60  # cases after which the folder is put back as it was
 PLACES = (
     "results",
