@@ -26,7 +26,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 LIMIT = 3.0  # of the calls that have a goal
 UNIT = "import numpy"
-PROGRAM = "from {}.cli import main; main()"
+PROGRAM = "import sys; sys.argv[0] = '{0}'; from {0}.cli import main; main()"
 
 
 def calls() -> dict[str, tuple[list[str], Mapping[str, str], bool]]:

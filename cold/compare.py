@@ -1,4 +1,4 @@
-"""Finished runs side by side: groups that differ in the seed alone, and where COLD and COLD-ORACLE part."""
+"""Compare finished runs: groups that differ only in the seed, and the point where COLD and COLD-ORACLE part."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Group:
         return [_seed(result) for result in self.results]
 
     def values(self, name: str) -> list[float]:
-        """A measure of every run that has it."""
+        """Return a measure of every run that has it."""
         return [value for result in self.results if (value := result.metrics.get(name)) is not None]
 
     def by_seed(self, name: str) -> dict[int, float]:
-        """A measure by seed, for paired differences."""
+        """Return a measure by seed, for paired differences."""
         found = {_seed(result): result.metrics.get(name) for result in self.results}
         return {seed: value for seed, value in found.items() if value is not None}
 
@@ -50,7 +50,7 @@ def _by_data(results: list[Result]) -> list[list[Result]]:
 
 
 def grouped(results: Iterable[Result]) -> list[Group]:
-    """Results with equal settings but the seed, seeds in order; labels say how the groups of a dataset differ."""
+    """Group results that differ only in the seed; labels say how the groups of a dataset differ."""
     by_settings: dict[str, list[Result]] = {}
     for result in results:
         by_settings.setdefault(json.dumps(_settings(result.config), sort_keys=True), []).append(result)
@@ -70,8 +70,8 @@ def grouped(results: Iterable[Result]) -> list[Group]:
 
 
 def printed_cell(config: dict[str, Any]) -> PrintedResult | None:
-    """What the paper prints for a run's setting, if anything; nothing stands beside a validation result or another
-    scenario than the paper's."""
+    """Return what the paper prints for the setting of a run, if anything. A validation result, or a scenario that the
+    paper does not have, has no counterpart."""
     name = method_title(config["method"])
     if config.get("evaluate_on", "test") != "test" or config.get("scenario") is not None:
         return None
@@ -90,14 +90,14 @@ class Parting:
     V: float
     delta: float
     seed: int
-    equal_until: int  #: the last task after which all queues agree in every bit
+    equal_until: int  #: the last task after which all queues are equal bit for bit
     tasks: int
     older: int  #: comparisons of COLD-ORACLE with another model than the newest
     comparisons: int
 
 
 def partings(results: Sequence[Result]) -> list[Parting]:
-    """Where COLD-ORACLE's queues leave COLD's: the two differ only once an older model is the best on some memory."""
+    """Find where the queues of COLD-ORACLE leave those of COLD: when an older model is the best on some memory."""
 
     def key(result: Result) -> tuple[str, int]:
         kept = {k: v for k, v in _settings(result.config).items() if k not in ("method", "oracle")}

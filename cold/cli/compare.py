@@ -1,4 +1,4 @@
-"""`cold compare`: several runs side by side, seeds together, the paper's numbers beside them."""
+"""`cold compare` prints runs side by side: means over seeds, with the paper's numbers beside them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ def add_to(app: typer.Typer) -> None:
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or folders that hold such.", metavar="RUNS...")],
+    runs: Annotated[
+        list[Path], typer.Argument(help="Folders of runs, or folders that contain them.", metavar="RUNS...")
+    ],
     against: Annotated[
-        str | None, typer.Option("--against", help="A method: print paired differences to it, seed by seed.")
+        str | None, typer.Option("--against", help="Also print the paired differences to this method, seed by seed.")
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all-measures", help="Also print F over l ≥ j, BWT, learning and any-time accuracy.")
@@ -71,7 +73,7 @@ def _print_data(console: Console, results: Sequence[Result]) -> None:
     unknown = sum(result.data is None for result in results)
     if unknown:
         count = "all runs" if unknown == len(results) else f"{unknown} of {len(results)} runs"
-        console.print(f"[dim]data {UNRECORDED} in {count}: taken to be the same as in the others[/]", soft_wrap=True)
+        console.print(f"[dim]data {UNRECORDED} in {count}: assumed to be the same as in the others[/]", soft_wrap=True)
 
 
 def _print_table(console: Console, groups: Sequence[Group], *, everything: bool) -> None:
@@ -118,7 +120,7 @@ def _print_differences(console: Console, groups: Sequence[Group], against: str) 
     if not bases:
         raise unknown_name("method among these runs", against, sorted({str(g.config["method"]) for g in groups}))
     if len(bases) > 1:
-        raise ColdError(f"there are {len(bases)} settings of {against}; name the runs to compare more narrowly")
+        raise ColdError(f"there are {len(bases)} settings of {against}; name fewer runs to compare")
     for group in groups:
         gain = None if group is bases[0] else paired(group.by_seed("acc"), bases[0].by_seed("acc"))
         if gain is None:

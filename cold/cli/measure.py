@@ -1,4 +1,4 @@
-"""What methods really cost: time per step and numbers stored in an early and in a late task, on a small benchmark."""
+"""Measured costs of methods on a small benchmark: time per step and stored numbers, in an early and in a late task."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _SETTING: dict[str, Any] = {
     "data_options": {"classes": 2 * _TASKS, "shape": [1, 16, 16], "train_per_class": 128},
 }  # fmt: skip
 _REDUCED: dict[str, dict[str, Any]] = {"mer": {"batches": 1, "form": "mini-batch"}, "gdumb": {"passes": 1}}
-_REPEATS = 4  # of which the least counts: what disturbs only adds
-_STEPS = 5  # at a time: CBA's outer level has its turn every fifth step
+_REPEATS = 4  # the least of them counts, since disturbances only add time
+_STEPS = 5  # measured together, because CBA's outer level acts in every fifth step
 
 
 def measured(name: str) -> dict[str, Any]:
-    """Processor milliseconds per step and numbers stored beside the model, in task 2 and in the last one.
+    """Measure processor milliseconds per step and the numbers stored beside the model, in task 2 and in the last task.
 
-    As many samples are replayed in every task (32, drawn from all past ones), so that growth is the rule's own.
+    Every task replays 32 samples, drawn from all past tasks, so that any growth comes from the rule.
     """
     trainer = _trainer(name)
     method, times, stored = trainer.method, [], []
@@ -50,7 +50,7 @@ def measured(name: str) -> dict[str, Any]:
 
 
 def numbers(method: Method) -> int:
-    """How many numbers a method keeps for a checkpoint, beside model, optimiser and random streams."""
+    """Count the numbers that a method keeps in a checkpoint, beside model, optimiser and random streams."""
 
     def count(value: Any) -> int:
         if isinstance(value, Tensor):
@@ -63,9 +63,9 @@ def numbers(method: Method) -> int:
 
 
 def fisher_speed(samples: int = 4096, looped: int = 128) -> dict[str, float]:
-    """The batched Fisher of the paper's net for Permuted-MNIST against one backward pass per sample.
+    """Compare the batched Fisher of the paper's network for Permuted-MNIST with one backward pass per sample.
 
-    Times in single precision; the difference in double, where no rounding puts a ReLU on its other side.
+    Times are measured in single precision, the difference in double, where rounding does not switch a ReLU.
     """
     generator = torch.Generator().manual_seed(0)
     x = torch.rand(samples, 784, generator=generator)
@@ -93,7 +93,7 @@ def _network(generator: torch.Generator) -> HeadedModel:
 
 
 def looped_fisher(model: nn.Module, samples: Part, head: int) -> list[Tensor]:
-    """The same sum, one backward pass per sample."""
+    """Compute the same sum with one backward pass per sample."""
     weights = list(model.parameters())
     total = [torch.zeros_like(p) for p in weights]
     for i in range(len(samples)):
@@ -125,7 +125,7 @@ def _milliseconds(method: Method, batch: Batch) -> float:
 
 
 def _seconds(action: Callable[[], object]) -> float:
-    """Of the processor, on one thread: other programs do not count."""
+    """Return processor seconds on one thread, which other programs do not change."""
     start = time.process_time()
     action()
     return time.process_time() - start

@@ -1,4 +1,4 @@
-"""`cold methods`: what there is, what it costs, and whether that is so."""
+"""`cold methods` lists the methods with their declared costs, and measures them on request."""
 
 from __future__ import annotations
 
@@ -21,15 +21,19 @@ def add_to(app: typer.Typer) -> None:
 
 def methods(
     method: Annotated[
-        list[str] | None, typer.Option(help="Method: a name, or FILE.py of your own. May be repeated.")
+        list[str] | None, typer.Option(help="Method: a name, or FILE.py of your own. The option may be repeated.")
     ] = None,
     measure: Annotated[
         bool,
-        typer.Option("--measure", help="Also measure time per step, storage and growth with t, in a minute or two."),
+        typer.Option(
+            "--measure", help="Also measure time per step, storage and growth with t, which takes a minute or two."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List the methods: paper, settings, hyper-parameters, cost per batch and storage beside the paper's table.
+    """List the methods with their papers, settings and hyper-parameters.
+
+    Cost per batch and storage stand beside the numbers of the paper's table.
 
     Example: [bold]cold methods --method er --method gem --measure[/]
     """
@@ -58,7 +62,7 @@ def methods(
 
 
 def described(entry: MethodEntry) -> dict[str, Any]:
-    """What a method declares, with the paper's row on it."""
+    """Return what a method declares, with its row in the paper's table."""
     printed = printed_costs().get(entry.name)
     return {
         "name": entry.name,

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-OUT = Path("results/runs")  #: where runs are written, and looked for, unless told otherwise
+OUT = Path("results/runs")  #: the default folder of runs
 
 DataRootOption = Annotated[
     Path | None,
@@ -18,15 +18,19 @@ DataRootOption = Annotated[
 ]
 ProfileOption = Annotated[
     str,
-    typer.Option("--profile", help="Profile of the runs, which is a name for their size: paper, cpu or smoke."),
+    typer.Option("--profile", help="Profile of the runs, which names their size: paper, cpu or smoke."),
 ]
 SeedsOption = Annotated[
     str | None,
-    typer.Option("--seeds", help="Seeds, by commas and as ranges: 6,7,8 or 0-19. Instead of those that are planned."),
+    typer.Option(
+        "--seeds", help="Seeds, separated by commas or as a range: 6,7,8 or 0-19. The default is in the plan."
+    ),
 ]
 RunsOption = Annotated[
     list[Path] | None,
-    typer.Option("--runs", help="Folder of finished training runs. At any depth; may be repeated."),
+    typer.Option(
+        "--runs", help="Folder of finished training runs. They may be at any depth, and the option may be repeated."
+    ),
 ]
 JobsOption = Annotated[int, typer.Option("--jobs", help="Number of jobs at a time; -1 takes all cores.")]
 RetryOption = Annotated[bool, typer.Option("--retry-failed", help="Also make the runs that failed before.")]

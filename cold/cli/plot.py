@@ -24,7 +24,7 @@ def plot(
         Path | None,
         typer.Option(
             "--runs",
-            help="Folder of finished training runs. Without it: runs, results/runs and those of the package.",
+            help="Folder of finished training runs. The default is runs, results/runs and those of the package.",
         ),
     ] = None,
     figures: o.FiguresOption = o.PICTURES,

@@ -41,12 +41,17 @@ def add_to(app: typer.Typer) -> None:
 
 
 def run(
-    dataset: Annotated[Text, typer.Option(help=f"Name of the benchmark. {', '.join(BENCHMARK_NAMES)}.")] = None,
+    dataset: Annotated[
+        Text, typer.Option(help=f"Name of the benchmark. It is one of {', '.join(BENCHMARK_NAMES)}.")
+    ] = None,
     method: Annotated[
         Text, typer.Option(help="Method: a name, or FILE.py of your own. 'cold methods' lists the names.")
     ] = None,
     preset: Annotated[
-        Text, typer.Option(help="Named settings; paper: those of the paper's tables for dataset, method and memory.")
+        Text,
+        typer.Option(
+            help="Named settings; paper takes those of the paper's tables for this dataset, method and memory."
+        ),
     ] = None,
     settings: Annotated[
         Text,
@@ -186,11 +191,12 @@ def run(
     profile: Annotated[
         Text,
         typer.Option(
-            help="Profile of the runs, which is a name for their size: paper, cpu or smoke. Kept with the result."
+            help="Profile of the runs, which names their size: paper, cpu or smoke. It is kept with the result."
         ),
     ] = None,
     seed: Annotated[
-        Whole, typer.Option(help="Seed of the random numbers. Of tasks, first weights, order, memory and draws.")
+        Whole,
+        typer.Option(help="Seed of the random numbers. It determines tasks, first weights, order, memory and draws."),
     ] = None,
     device: Annotated[Text, typer.Option(help="Device: auto, cpu, cuda, cuda:1, ...")] = None,
     threads: Annotated[Whole, typer.Option(help="CPU threads per run.")] = None,
@@ -202,11 +208,11 @@ def run(
         typer.Option("--deterministic", help="On a GPU: only kernels that repeat bit by bit, and no TF32."),
     ] = None,
     data_root: DataRootOption = None,
-    out: Annotated[Path, typer.Option(help="Where to write. A folder of runs, which gets a folder per run.")] = OUT,
+    out: Annotated[Path, typer.Option(help="Where to write. Each run gets a folder of its own in this one.")] = OUT,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the last checkpoint of the same settings and data.")
+        bool, typer.Option("--resume", help="Continue from the last checkpoint of the same settings and data.")
     ] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over, whatever is there.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over, even if the run was begun or finished.")] = False,
     checkpoint_every: Annotated[float, typer.Option(help="Minutes between checkpoints inside a task.")] = 10.0,
     log: Annotated[
         list[str] | None,

@@ -1,4 +1,4 @@
-"""`cold show`: one run as a page of text."""
+"""`cold show` prints one run as a page of text."""
 
 from __future__ import annotations
 

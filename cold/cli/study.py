@@ -1,4 +1,4 @@
-"""`cold study`: the paper's ablations, listed, planned, run and looked after."""
+"""`cold study` lists, plans, runs and manages the paper's ablations and further studies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ from ..studies.price import prices
 from .options import OUT, DataRootOption, JobsOption, ProfileOption, RetryOption, RunsOption, SeedsOption
 from .study_print import about, print_lines, print_plan, print_prices, print_report, print_standings, table
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="The paper's ablations.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="List, plan, run and manage the paper's ablations and further studies.",
+)
 
 Name = Annotated[str, typer.Argument(metavar="ID|FILE.toml|all", help="A study, one of your own, or all.")]
 Out = Annotated[Path, typer.Option("--out", help="Where to write. A folder of runs; those that it holds count.")]
@@ -44,7 +48,7 @@ def list_studies(as_json: JsonOption = False) -> None:
         shown.add_row(study.id, study.title, *runs, ", ".join(study.figures))
     console = Console(highlight=False)
     console.print(shown)
-    console.print("[dim]runs by profile; what several studies need runs once[/]")
+    console.print("[dim]number of runs by profile; runs that several studies share are made once[/]")
 
 
 @app.command("show")
@@ -86,19 +90,22 @@ def run_study(
     jobs: JobsOption = -1,
     scheduler: Annotated[str | None, typer.Option(help="Address of a running dask scheduler.")] = None,
     gpu: Annotated[float | None, typer.Option(help="Share of a GPU per run: 1, or 0.5 for two runs on each.")] = None,
-    threads: Annotated[int | None, typer.Option(help="CPU threads per run. By default: cores / jobs.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="CPU threads per run. The default is the number of cores divided by the jobs.")
+    ] = None,
     slurm: Annotated[
-        list[str] | None, typer.Option("--slurm", help="NAME=VALUE for the executor of submitit; may be repeated.")
+        list[str] | None,
+        typer.Option("--slurm", help="NAME=VALUE for the executor of submitit. The option may be repeated."),
     ] = None,
     data_root: DataRootOption = None,
     retry_failed: RetryOption = False,
     keep_networks: Annotated[bool, typer.Option("--keep-networks", help="Keep the trained networks.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say how many runs there are, and how long they would take.")
+        bool, typer.Option("--dry-run", help="Only print how many runs there are and how long they would take.")
     ] = False,
     throughput: Annotated[
         float | None,
-        typer.Option(help="With --dry-run: compute GPU hours from this many images of 32 x 32 per second."),
+        typer.Option(help="With --dry-run, compute GPU hours from this many images of 32 x 32 per second."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -110,7 +117,7 @@ def run_study(
     [bold]cold study run V --profile paper --engine dask --scheduler tcp://host:8786 --gpu 1[/]
     [bold]cold study run V --profile paper --engine slurm --slurm slurm_partition=gpu --gpu 1[/]
 
-    A stopped study goes on when the same command is given again. Exit code 1: some runs failed.
+    A stopped study goes on when the same command is given again. The exit code is 1 if some runs failed.
     """
     chosen = _with_profile(_chosen(name, seeds, dataset), profile, several=name == "all")
     roots = [out, *(runs or [])]
@@ -135,7 +142,7 @@ def run_study(
             weights=keep_networks, on_event=_tell,
         )  # fmt: skip
     except KeyboardInterrupt:
-        print("stopped; finished runs stay, the same command goes on with the rest", file=sys.stderr)
+        print("stopped; finished runs stay, and the same command goes on with the rest", file=sys.stderr)
         raise typer.Exit(130) from None
     if as_json:
         folders = {run_id: str(folder) for run_id, folder in report.folders.items()}
@@ -156,7 +163,7 @@ def status(
     dataset: Dataset = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say which runs of a study are finished, failed (and why) or missing.
+    """Print which runs of a study are finished, failed (and why) or missing.
 
     Example: [bold]cold study status all --profile cpu --runs runs[/]
     """
@@ -195,11 +202,11 @@ def plan_study(
 
 @app.command("merge")
 def merge_runs(
-    sources: Annotated[list[Path], typer.Argument(metavar="FOLDERS...", help="Folders of runs, of any depth.")],
+    sources: Annotated[list[Path], typer.Argument(metavar="FOLDERS...", help="Folders of runs, at any depth.")],
     out: Out = OUT,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring the runs of several machines into one folder. Nothing is overwritten; what differs is named.
+    """Copy the runs of several machines into one folder. Nothing is overwritten, and differences are named.
 
     Example: [bold]cold study merge machine-a/runs machine-b/runs --out results/runs[/]
     """
@@ -218,11 +225,13 @@ def merge_runs(
 
 @app.command("pack")
 def pack_runs(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of runs, of any depth.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of runs, at any depth.")],
     keep_steps: Annotated[
-        bool, typer.Option("--keep-steps", help="Also keep the queues at single steps, most of the bytes.")
+        bool, typer.Option("--keep-steps", help="Also keep the queues at single steps, which are most of the bytes.")
     ] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Write packed runs as folders again; the rows stay.")] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Write packed runs as folders again; the packed files stay.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Put finished runs into one rows.jsonl and one arrays.npz per folder, and remove their own folders.
@@ -255,7 +264,7 @@ def _chosen(name: str, seeds: str | None = None, dataset: str | None = None) -> 
 
 
 def _with_profile(chosen: list[Study], profile: str, *, several: bool) -> list[Study]:
-    """Of all studies, those that have the profile; a single one must have it."""
+    """Of all studies, choose those that have the profile; a single study must have it."""
     if profile not in PROFILES:
         raise unknown_name("profile", profile, PROFILES)
     if several:

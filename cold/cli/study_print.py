@@ -76,7 +76,7 @@ def _minutes(value: float | None) -> str:
 
 
 def print_lines(console: Console, lines: Mapping[str, str]) -> None:
-    """What is wrong, and with which run; what is wrong with many is said once."""
+    """Print each problem once, with the runs that have it."""
     alike: dict[str, list[str]] = {}
     for run_id, line in lines.items():
         alike.setdefault(line, []).append(run_id)
@@ -86,7 +86,7 @@ def print_lines(console: Console, lines: Mapping[str, str]) -> None:
 
 
 def print_plan(plan: Sequence[Estimate], throughput: float | None, workers: int) -> None:
-    """Core minutes from measured steps, or GPU hours from a stated throughput; both are called estimates."""
+    """Print an estimate: core minutes from measured steps, or GPU hours from a stated throughput."""
     unit = "core minutes" if throughput is None else "GPU hours"
     amounts = [60 * (one.core_hours or 0.0) if throughput is None else one.gpu_hours or 0.0 for one in plan]
     shown = table("study", "runs", "to make", "passes", unit, numbers=("runs", "to make", "passes", unit))
@@ -102,15 +102,17 @@ def print_plan(plan: Sequence[Estimate], throughput: float | None, workers: int)
         memory = max((one.memory_bytes or 0 for one in plan), default=0)
         words = (
             f"an estimate from steps measured now: about {total / workers:,.1f} minutes with {workers} runs at a "
-            f"time, {memory / 2**20:,.0f} MiB a run besides its data"
+            f"time, {memory / 2**20:,.0f} MiB per run besides its data"
         )
     else:
         words = (
-            f"an estimate, not a measurement: {throughput:g} images of 32 x 32 a second through ResNet-18, forward and "
-            "backward (--throughput); other images and networks by their multiplications"
+            f"an estimate, not a measurement: {throughput:g} images of 32 x 32 per second through ResNet-18, forward "
+            "and backward (--throughput); other images and networks are scaled by their multiplications"
         )
     console.print(words, soft_wrap=True)
-    console.print("[dim]passes: one sample forward and backward; runs that an earlier study has are not made again[/]")
+    console.print(
+        "[dim]passes: one sample forward and backward; runs that an earlier study shares are not made again[/]"
+    )
 
 
 def table(*names: str, numbers: Sequence[str] = ()) -> Table:

@@ -1,4 +1,4 @@
-"""`cold table`: the paper's tables from stored runs, the gaps named with the commands that fill them."""
+"""`cold table` prints the paper's tables from stored runs, and the commands that fill the gaps."""
 
 from __future__ import annotations
 
@@ -35,32 +35,35 @@ def table(
     kind: Annotated[
         str,
         typer.Option(
-            help="equal: the same terms for all, tuned on validation data; published: as its paper, or as a note says."
+            help="equal: the same terms for all methods, tuned on validation data. published: those of their papers."
         ),
     ] = "equal",
-    rows: Annotated[str | None, typer.Option(help="Only these rows, by commas: er,cold; default: all.")] = None,
+    rows: Annotated[str | None, typer.Option(help="Only these rows, separated by commas, such as er,cold.")] = None,
     seeds: SeedsOption = None,
     runs: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Folder of finished training runs. At any depth; may be repeated. Default: runs, results/runs and "
-            "those of the package."
+            help="Folder of finished training runs. They may be at any depth, and the option may be repeated. The "
+            "default is runs, results/runs and those of the package."
         ),
     ] = None,
-    form: Annotated[str, typer.Option("--format", help=f"Format of the output. {', '.join(_SHOWN)}.")] = "terminal",
+    form: Annotated[
+        str, typer.Option("--format", help=f"Format of the output. It is one of {', '.join(_SHOWN)}.")
+    ] = "terminal",
     missing: Annotated[
-        bool, typer.Option("--missing", help="Print only the commands of missing runs, one per line.")
+        bool, typer.Option("--missing", help="Print only the commands that make missing runs, one per line.")
     ] = False,
     run: Annotated[
-        bool, typer.Option("--run", help="Make the missing runs first; the same call again goes on.")
+        bool, typer.Option("--run", help="Make the missing runs first; after a stop the same command goes on.")
     ] = False,
     jobs: JobsOption = 1,
     engine: Annotated[
         str,
-        typer.Option(help="How jobs are computed. serial, loky, dask or slurm; by default loky from two jobs on."),
+        typer.Option(help="How jobs are computed. serial, loky, dask or slurm; the default for several jobs is loky."),
     ] = "",
     out: Annotated[
-        Path | None, typer.Option(help="Where to write. A folder for new runs; by default as comparisons.toml says.")
+        Path | None,
+        typer.Option(help="Where to write. New runs go into this folder; the default is in comparisons.toml."),
     ] = None,
     data_root: DataRootOption = None,
     retry_failed: RetryOption = False,
@@ -69,10 +72,11 @@ def table(
         typer.Option("--again", help="Make again what is there."),
     ] = False,
     measured: Annotated[
-        Path | None, typer.Option(help="complexity: what `cold methods --measure --json` printed.")
+        Path | None,
+        typer.Option(help="File with the output of `cold methods --measure --json`, for the table complexity."),
     ] = None,
     terms: Annotated[
-        Path | None, typer.Option(help="Comparisons of your own, a TOML file like cold/tables/comparisons.toml.")
+        Path | None, typer.Option(help="TOML file with comparisons of your own, like cold/tables/comparisons.toml.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -157,7 +161,7 @@ def _fill(name: str, terms: tuple[Terms, ...], roots: list[Path], place: Place) 
             again=place.again, on_event=tell,
         )  # fmt: skip
     except KeyboardInterrupt:
-        print("stopped; finished runs stay, the same command goes on with the rest", file=sys.stderr)
+        print("stopped; finished runs stay, and the same command goes on with the rest", file=sys.stderr)
         raise typer.Exit(130) from None
 
 
@@ -166,7 +170,7 @@ def _print_missing(made: FilledTable) -> None:
         typer.echo(line)
     later = footnotes.to_come(made.comparisons)
     if later:
-        print(f"{later} more can be named when the tuning runs among these are there", file=sys.stderr)
+        print(f"{later} more commands can be named when the tuning runs among these are finished", file=sys.stderr)
 
 
 def _print(form: str, found: list[Sheet], data: dict[str, Any], made: FilledTable | None = None) -> None:
@@ -177,6 +181,6 @@ def _print(form: str, found: list[Sheet], data: dict[str, Any], made: FilledTabl
         for sheet in found:
             show(console, sheet)
         if made is not None and (later := footnotes.to_come(made.comparisons)):
-            console.print(f"{later} more runs can be named when tuning is done")
+            console.print(f"{later} more runs can be named when tuning is finished")
     else:
         typer.echo("\n".join(FORMATS[form](sheet) for sheet in found), nl=False)

@@ -1,4 +1,4 @@
-"""`cold eval` and `cold export`: what to do with the weights of a finished run. Their help needs no torch."""
+"""`cold eval` and `cold export` use the weights of a finished run. Their help needs no torch."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def evaluate(
     method: Annotated[
         str | None,
         typer.Option(
-            help="Method: a name, or FILE.py of your own. Needed if the run's method is your own.", metavar="FILE.py"
+            help="Method: a name, or FILE.py of your own. A run with your own method needs it.", metavar="FILE.py"
         ),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            help="Network: a name, or package.module:factory of your own. Needed if the run's network is your own.",
+            help="Network: a name, or package.module:factory of your own. A run with your own network needs it.",
             metavar="package.module:factory",
         ),
     ] = None,
     dataset: Annotated[
         str | None,
-        typer.Option(help="Name of the benchmark. Needed if the run was on a folder of images.", metavar="folder:PATH"),
+        typer.Option(help="Name of the benchmark. A run on a folder of images needs it.", metavar="folder:PATH"),
     ] = None,
     data_root: DataRootOption = None,
     device: Annotated[str, typer.Option(help="Device: auto, cpu, cuda, cuda:1, ...")] = "auto",
@@ -57,7 +57,7 @@ def evaluate(
 
     Example: [bold]cold eval results/runs/pmnist-cold-s0-1a2b3c4d[/]
 
-    Other data than those of the run are refused, by their fingerprint.
+    Data whose fingerprint differs from that of the run are refused.
 
     A run names its method and network, but nothing that a result names is ever imported or executed: a method of your
     own is loaded only from the file that --method gives, a network only from what --model names.
@@ -101,7 +101,7 @@ def evaluate(
 
 
 def _method(result: Result, given: str | None) -> str:
-    """The method to load: built in, or from a file that the user names. A result's own word opens no file."""
+    """Return the method to load: a built-in one, or a file that the user names. A result cannot name a file to open."""
     named = str(result.config.get("method", ""))
     if given is not None:
         return given
@@ -112,7 +112,7 @@ def _method(result: Result, given: str | None) -> str:
 
 
 def _model(result: Result, given: str | None) -> str | None:
-    """The network to build: a built-in one by its name, or what the user names. A result's own word imports nothing."""
+    """Return the network to build: a built-in one, or what the user names. A result cannot name code to import."""
     named: str | None = result.config.get("model")
     if given is None and named is not None and not re.fullmatch(r"[a-z0-9-]+", named):
         words = f"{result.run_id} names the network {named[:80]!r}, which is not built in; nothing is imported"
@@ -121,7 +121,7 @@ def _model(result: Result, given: str | None) -> str | None:
 
 
 def _dataset(result: Result, given: str | None) -> str:
-    """The benchmark to load; where a folder of images lies is for the user to say."""
+    """Return the benchmark to load; the user must say where a folder of images is."""
     named = str(result.config.get("dataset", ""))
     if given is None and named.startswith("folder:"):
         raise ColdError(f"{result.run_id} was made on a folder of images; say where it is with --dataset folder:PATH")
@@ -152,14 +152,14 @@ def export(
 
 
 def stored_weights(result: Result) -> dict[str, Tensor]:
-    """The trained weights that lie beside a result; most committed runs have none, to stay small."""
+    """Return the trained weights beside a result; most committed runs have none, to stay small."""
     from safetensors.torch import load  # noqa: PLC0415  (loads torch)
 
     path = (result.folder or Path(result.run_id)) / MODEL
     if not path.is_file():
         raise ColdError(
-            f"{result.run_id} was kept without its weights ({path} is not there); make the run again with 'cold run', "
-            "or with 'cold study run --keep-networks'"
+            f"{result.run_id} was kept without its weights ({path} does not exist); make the run again with "
+            "'cold run', or with 'cold study run --keep-networks'"
         )
     content = read_bytes(path)
     try:

@@ -1,8 +1,8 @@
 """Files of an archive (tar or zip, packed in any usual way) or of a folder, one after the other.
 
 An archive comes from elsewhere, so every entry is checked before it is used: no path that leads outside, no links
-or devices, and no more data than a data set can have. Archives are unpacked as a stream, whose bytes are counted: what
-an archive claims of its sizes is not believed. In a folder of the user's own, links are followed as long as they stay
+or devices, and no more data than a data set can have. Archives are unpacked as a stream, whose bytes are counted: the
+sizes that an archive claims are not trusted. In a folder of the user's own, links are followed as long as they stay
 inside; pipes and devices are refused. What is asked for is read in memory, if it fits; `extract` writes it.
 """
 
@@ -41,17 +41,17 @@ Wanted = Callable[[str], bool]
 
 
 def files(path: Path, wanted: Wanted = lambda _: True, *, max_bytes: int = MAX_BYTES) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of each wanted file; names are relative, with forward slashes, in the order of the source."""
+    """Yield (name, content) of each wanted file in the order of the source; names are relative, with slashes."""
     with _one_line_errors(path):
         for name, size, open_entry in _entries(path, max_bytes):
             if wanted(name):
-                demand_memory(size, f"{name} of {path}", "it is not a data set of this project, remove it")
+                demand_memory(size, f"{name} of {path}", "it is not a data set of this project; remove it")
                 with open_entry() as content:
                     yield name, content.read()
 
 
 def names(path: Path, *, max_bytes: int = MAX_BYTES) -> Iterator[str]:
-    """The names of all files."""
+    """Return the names of all files."""
     with _one_line_errors(path):
         for name, _, _ in _entries(path, max_bytes):
             yield name
@@ -60,9 +60,9 @@ def names(path: Path, *, max_bytes: int = MAX_BYTES) -> Iterator[str]:
 def extract(
     path: Path, into: Path, wanted: Wanted = lambda _: True, *, flat: bool = False, max_bytes: int = MAX_BYTES
 ) -> None:
-    """Write the wanted files of an archive below `into`, which appears whole or not at all.
+    """Write the wanted files of an archive below `into`, which appears as a whole or not at all.
 
-    `flat`: without the folders that they are in.
+    flat : leave out the folders that they are in
     """
     scratch = None
     try:
@@ -98,7 +98,7 @@ def _entries(path: Path, max_bytes: int) -> Iterator[_Entry]:
         yield from _in_folder(path)  # the user's own, of any size
         return
     if not path.is_file():
-        raise ColdError(f"{path} is no regular file; name an archive or a folder")
+        raise ColdError(f"{path} is not a regular file; name an archive or a folder")
     budget, count = max_bytes, 0
     for name, size, open_entry in _in_zip(path) if path.suffix == ".zip" else _in_tar(path, max_bytes):
         _check_name(name, path)
@@ -122,12 +122,12 @@ def _one_line_errors(path: Path) -> Iterator[None]:
     except ColdError:
         raise
     except OSError as error:
-        if error.errno is None:  # of a packer, not of the disk
+        if error.errno is None:  # about the packed data, not about the disk
             raise _damaged(path) from None
         raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
     except (
         tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError,
-        ValueError, OverflowError, NotImplementedError, RuntimeError,  # odd sizes, unknown ways of packing, passwords
+        ValueError, OverflowError, NotImplementedError, RuntimeError,  # wrong sizes, unknown compression, passwords
     ):  # fmt: skip
         raise _damaged(path) from None
 
@@ -148,7 +148,7 @@ def _in_folder(path: Path) -> Iterator[_Entry]:
 def _size(file: Path) -> int:
     try:
         return file.stat().st_size
-    except OSError:  # a link that leads nowhere, which matters only if it is opened
+    except OSError:  # a dead link, which matters only if it is opened
         return 0
 
 
@@ -156,7 +156,7 @@ def _open_inside(file: Path, inside: Path) -> IO[bytes]:
     if not file.resolve().is_relative_to(inside):
         raise ColdError(f"{file} is a link that leads out of {inside}; put the file itself there")
     if file.exists() and not file.is_file():
-        raise ColdError(f"{file} is no regular file; remove it from the folder")
+        raise ColdError(f"{file} is not a regular file; remove it from the folder")
     return file.open("rb")
 
 
@@ -184,7 +184,7 @@ def _tar_member(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> IO[bytes]:
 
 
 class _Counted(io.RawIOBase):
-    """An unpacked stream that ends in an error where it would go on beyond a limit, headers included."""
+    """An unpacked stream that raises an error at a limit of bytes, headers included."""
 
     def __init__(self, stream: Any, path: Path, most: int) -> None:
         self._stream, self._path = stream, path
@@ -221,7 +221,7 @@ def _in_zip(path: Path) -> Iterator[_Entry]:
             kind = stat.S_IFMT(entry.external_attr >> 16)
             if kind not in (0, stat.S_IFREG):
                 raise ColdError(f"{path} holds a link or device ({entry.filename}) and is not unpacked; fetch it again")
-            # no more is ever unpacked than the size that the entry claims
+            # never more is unpacked than the entry claims
             yield entry.filename, entry.file_size, partial(packed.open, entry)
 
 
@@ -233,4 +233,4 @@ def _check_name(name: str, path: Path) -> None:
         or ".." in parts.parts
         or any(sign in name for sign in ("\\", "\0", ":/"))
     ):
-        raise ColdError(f"{path} holds {name!r}, a path that leads out of its folder; it is not unpacked, remove it")
+        raise ColdError(f"{path} holds {name!r}, a path that leads out of its folder; it is not unpacked, so remove it")

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 @dataclass(frozen=True)
 class Transform:
-    """Normalises a batch and, when given a generator, augments it.
+    """Normalise a batch and, if there is a generator, augment it.
 
     uint8 images become (x / 255 - mean) / std, one mean and one std per channel; floats are taken as they
     are unless `mean` is set, then (x - mean) / std. With a generator, and only then, every image is cropped
@@ -40,7 +40,9 @@ class Transform:
             unit = 255.0 if raw.dtype == torch.uint8 else 1.0
             mean, std = self.mean or (0.0,), self.std or (1.0,)
             scale, shift = _scale_and_shift(mean, std, unit, raw.dim(), raw.device, x.dtype)
-            x = x.mul_(scale).add_(shift) if x is not raw else x.mul(scale).add_(shift)  # the caller's stays as it is
+            x = (
+                x.mul_(scale).add_(shift) if x is not raw else x.mul(scale).add_(shift)
+            )  # the array of the caller stays as it is
         return x
 
     def _augment(self, raw: Tensor, generator: torch.Generator) -> Tensor:

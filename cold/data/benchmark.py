@@ -1,4 +1,4 @@
-"""What a benchmark is: tasks whose samples are rows of one pool of images."""
+"""A benchmark is a list of tasks whose samples are rows of one pool of images."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Part:
 
     @property
     def moved(self) -> bool:
-        """Whether the pixels of a sample are not where the pool has them."""
+        """Whether samples are permuted or rotated images of the pool."""
         return self.permutation is not None or self.rotation is not None
 
     def raw(self, rows: Tensor | None = None) -> Tensor:
@@ -55,7 +55,7 @@ def _gathered(pixels: Tensor, order: Tensor) -> Tensor:
 
 
 def _rotated(pixels: Tensor, rotation: Tensor) -> Tensor:
-    """In whole numbers, so that every machine has the same images."""
+    """Rotate in whole numbers, so that every machine has the same images."""
     with_blank = torch.nn.functional.pad(pixels, (0, 1))
     total = torch.full(pixels.shape, 128, dtype=torch.int32, device=pixels.device)
     for order, weight in zip(*rotation, strict=True):
@@ -104,7 +104,7 @@ class Benchmark:
         return len(self.tasks)
 
     def to(self, device: torch.device | str) -> Benchmark:
-        """The same benchmark on a device; what the tasks share stays shared there."""
+        """Return the same benchmark on a device; what the tasks share stays shared."""
         moved: dict[int, Tensor] = {}
 
         def tensor(x: Tensor) -> Tensor:

@@ -58,14 +58,14 @@ FASHION = IdxLayout(
 
 
 def find_idx(root: Path, layout: IdxLayout) -> Path | None:
-    """The folder below `root` that holds all four files, or None."""
+    """Return the folder below `root` with all four files, or None."""
     return next(
         (root / f for f in layout.folders if all(_idx_file(root / f, stem) for stem in MNIST_FILES.values())), None
     )
 
 
 def read_idx_set(folder: Path, layout: IdxLayout) -> Images:
-    """The four files as an image set; a damaged one is a `ColdError`."""
+    """Read the four files as an image set; a damaged one raises a `ColdError`."""
     again = f"'cold data fetch {layout.name}'"
     arrays = {}
     for key, stem in MNIST_FILES.items():
@@ -97,7 +97,7 @@ def count_idx_set(folder: Path, layout: IdxLayout) -> tuple[int, int, int]:
 
 
 def read_idx(path: Path, again: str = "'cold data fetch mnist'") -> np.ndarray:
-    """One idx file of bytes: two zeros, the type, the number of axes, their lengths (big-endian), the data."""
+    """Read an idx file of bytes: two zeros, the type, the number of axes, their lengths (big-endian), the data."""
     remedy = f"remove it and run {again}"
     data = read_bytes(path)
     if path.suffix == ".gz":
@@ -114,7 +114,7 @@ def read_idx(path: Path, again: str = "'cold data fetch mnist'") -> np.ndarray:
     start = 4 + 4 * axes
     shape = tuple(int(length) for length in np.frombuffer(data[4:start], ">u4")) if len(data) >= start else ()
     if len(shape) != axes or len(data) - start != math.prod(shape):
-        raise ColdError(f"{path} is truncated: {len(data)} bytes, its head promises shape {shape}; {remedy}")
+        raise ColdError(f"{path} is truncated: {len(data)} bytes, but its head announces the shape {shape}; {remedy}")
     return np.frombuffer(data, np.uint8, offset=start).reshape(shape).copy()
 
 
@@ -167,7 +167,7 @@ CIFAR100 = CifarLayout(
 
 
 def find_cifar(root: Path, layout: CifarLayout) -> Path | None:
-    """The first of the layout's places that exists."""
+    """Return the first of the layout's places that exists."""
     return next((root / place for place in layout.places if (root / place).exists()), None)
 
 

@@ -1,9 +1,10 @@
 """Where data are on this machine: the data root, and a cache of decoded images.
 
-What took a minute to decode is read in a second the next time. There is one safetensors file per source, uncompressed,
-with a checksum and its provenance in the head. It is written in one move; a damaged one is made anew. Its name depends
-on the name, the size and the time of the source, so that a changed source is decoded again. The checksum, which every
-start compares with what it has read, also yields the fingerprint of the images: a later run gets it for nothing.
+Images that took a minute to decode are read in a second the next time. There is one safetensors file per source,
+uncompressed, with a checksum and its provenance in the head. It is written in one step, and made again if it is
+damaged. Its name depends on the name, the size and the time of the source, so that a changed source is decoded again.
+The checksum, which every start compares with what it has read, also yields the fingerprint of the images, so that a
+later run need not compute it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _PARTS = ("train_x", "train_y", "test_x", "test_y")
 
 
 def data_root(given: Path | None = None) -> Path:
-    """`--data-root`, else the environment variable COLD_DATA, else a folder of the user's cache."""
+    """Return --data-root, or the environment variable COLD_DATA, or a folder of the user's cache."""
     if given is not None:
         return Path(given).expanduser()
     named = os.environ.get("COLD_DATA")
@@ -37,7 +38,7 @@ def data_root(given: Path | None = None) -> Path:
 
 
 def cache_folder() -> Path:
-    """Where decoded images are kept: COLD_CACHE, else a folder of the user's cache. The data root may be read-only."""
+    """Return the folder of decoded images: COLD_CACHE, or one in the user's cache. The data root may be read-only."""
     named = os.environ.get("COLD_CACHE")
     return Path(named).expanduser() if named else _user_cache() / "decoded"
 
@@ -53,15 +54,15 @@ def _user_cache() -> Path:
 
 
 class CacheWarning(UserWarning):
-    """Decoded images could not be kept; all works, but the next start decodes again."""
+    """Decoded images could not be stored, so that the next start must decode them again."""
 
 
 def cached(source: Path, make: Callable[[], Images], *, settings: str = "") -> Images:
-    """The images of `source` from the cache, else made and put there."""
+    """Return the images of `source` from the cache; if they are not there, make them and store them."""
     path = cache_path(source, settings)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(path.with_suffix(".lock")):  # of several processes of one run, one decodes
+        with FileLock(path.with_suffix(".lock")):  # if a run has several processes, one of them decodes
             images = _load(path)
             if images is None:
                 images = make()
@@ -73,7 +74,7 @@ def cached(source: Path, make: Callable[[], Images], *, settings: str = "") -> I
 
 
 def cached_counts(source: Path, settings: str = "") -> tuple[int, int, int] | None:
-    """Training images, test images and classes of a source that is in the cache, from the head of the file."""
+    """Return the numbers of training images, test images and classes of a cached source, from the head of its file."""
     try:
         with safe_open(cache_path(source, settings), framework="np") as file:
             counts = [int(file.get_slice(part).get_shape()[0]) for part in ("train_y", "test_y")]
@@ -89,7 +90,7 @@ def cache_path(source: Path, settings: str = "") -> Path:
 
 
 def identity(source: Path) -> tuple[str, int, str]:
-    """Name, size and time of a file, or of every file of a folder."""
+    """Identify a source by name, size and time of its file, or of every file in a folder."""
     found = sorted(p for p in source.rglob("*") if p.is_file()) if source.is_dir() else [source]
     total = hashlib.sha256()
     for file in found:
@@ -135,7 +136,7 @@ def _save(path: Path, images: Images) -> None:
     try:
         try:
             save_file(tensors, scratch, metadata=head)
-        except SafetensorError as error:  # a full disk, as the library tells it
+        except SafetensorError as error:  # this is how the library reports a full disk
             raise OSError(str(error)) from None
         with open(scratch, "rb") as file:
             os.fsync(file.fileno())

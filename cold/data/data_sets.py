@@ -40,7 +40,7 @@ class DataSet:
     flip: bool = False
 
     def transform(self, augment: bool | None) -> Transform:
-        """Normalisation, with the usual augmentation unless `augment` is False."""
+        """Return the normalisation, with the usual augmentation unless `augment` is False."""
         from .augment import Transform  # noqa: PLC0415  (torch: listing what is there needs none)
 
         if augment and not (self.padding or self.flip):
@@ -71,15 +71,15 @@ class DataSet:
         found = self.find(root)
         if found is None:
             raise ColdError(
-                f"no {self.name} below {root}; get it with 'cold data fetch {self.name}', or name another folder with "
-                "--data-root or COLD_DATA"
+                f"there is no {self.name} below {root}; get it with 'cold data fetch {self.name}', or name another "
+                "folder with --data-root or COLD_DATA"
             )
         return _shared(self, found, identity(found))
 
 
 @lru_cache(maxsize=2)
 def _shared(data: DataSet, found: Path, _identity: tuple[str, int, str]) -> Images:
-    """Read once per process as long as no file changes: the runs of a grid share the images, which nobody changes."""
+    """Read a data set once per process as long as no file changes; the runs of a grid share its images."""
     return data.read(found)
 
 

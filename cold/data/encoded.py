@@ -50,13 +50,13 @@ def read_folder(path: Path, *, size: int | None = None) -> Images:
         if size < 1:
             raise ColdError(f"the size of images must be at least 1 pixel, got {size}")
     if not path.exists():
-        raise ColdError(f"no image folder at {path}; give a folder with train/<class>/* and test/<class>/*")
+        raise ColdError(f"there is no folder of images at {path}; give one with train/<class>/* and test/<class>/*")
     frame = None if size is None else (size, size)
     return cached(path, lambda: read_classes(path, frame=frame), settings=f"folder {size}")
 
 
 def read_classes(path: Path, *, frame: tuple[int, int] | None = None, channels: int | None = None) -> Images:
-    """`read_folder`, without the cache."""
+    """Read a folder without the cache."""
     found = sorted((split, kind, name, content) for name, content, split, kind in _labelled(path))
     classes = tuple(sorted({kind for split, kind, _, _ in found if split == "train"}))
     number = {kind: i for i, kind in enumerate(classes)}
@@ -67,7 +67,9 @@ def read_classes(path: Path, *, frame: tuple[int, int] | None = None, channels: 
     train = [i for i, entry in enumerate(found) if entry[0] == "train"]
     test = [i for i, entry in enumerate(found) if entry[0] == "test"]
     if not train or not test:
-        raise ColdError(f"{path} has no {'test' if train else 'training'} images; want train/<class>/*, test/<class>/*")
+        raise ColdError(
+            f"{path} has no {'test' if train else 'training'} images; it must have train/<class>/* and test/<class>/*"
+        )
     if frame is None or channels is None:
         own_channels, own_frame = common_frame(contents, names)
         channels = channels or own_channels
@@ -81,7 +83,7 @@ def read_classes(path: Path, *, frame: tuple[int, int] | None = None, channels: 
 
 
 def count_folder(path: Path) -> tuple[int, int, int]:
-    """Training images, test images and classes, by name alone."""
+    """Count training images, test images and classes by their names alone."""
     placed = [place for place in map(_place, archive.names(path)) if place is not None]
     train = [kind for split, kind in placed if split == "train"]
     return len(train), len(placed) - len(train), len(set(train))
@@ -95,7 +97,7 @@ def _labelled(path: Path) -> Iterable[tuple[str, bytes, str, str]]:
 
 
 def _place(name: str) -> tuple[str, str] | None:
-    """("train" or "test", class) of an image file, by the folders that it is in."""
+    """Return ("train" or "test", class) of an image file, from the folders that it is in."""
     parts = PurePosixPath(name).parts
     if PurePosixPath(name).suffix.lower() not in ENDINGS or parts[-1].startswith("."):
         return None
@@ -120,7 +122,7 @@ _TINY_REMEDY = "remove it and run 'cold data fetch tinyimagenet'"
 
 
 def find_tinyimagenet(root: Path) -> Path | None:
-    """The first of the usual places that exists."""
+    """Return the first of the usual places that exists."""
     return next((root / place for place in TINY_PLACES if (root / place).exists()), None)
 
 
@@ -173,7 +175,7 @@ def _decoded_tinyimagenet(path: Path) -> Images:
 
 
 def _is_labelled_image(name: str) -> bool:
-    """Of the images those of train and val; test/ has no labels."""
+    """Choose the images of train and val, since test/ has no labels."""
     parts = PurePosixPath(name).parts
     return parts[-1].lower().endswith((".jpeg", ".jpg", ".png")) and ("train" in parts or "val" in parts[:-2])
 
@@ -215,7 +217,7 @@ def common_frame(encoded: Sequence[bytes], names: Sequence[str]) -> tuple[int, t
     sizes, modes = set(), set()
     with _bombs_as_errors():
         for content, name in zip(encoded, names, strict=True):
-            image = _open(content, name)  # reads the head only
+            image = _open(content, name)  # this reads only the head
             sizes.add((image.height, image.width))
             modes.add(image.mode)
     return (1 if modes <= {"L", "1"} else 3), (sizes.pop() if len(sizes) == 1 else None)
@@ -242,7 +244,7 @@ def _cover(image: Image.Image, width: int, height: int) -> Image.Image:
     size = max(width, round(image.width * scale)), max(height, round(image.height * scale))
     if size[0] * size[1] > _MOST_PIXELS:
         raise ColdError(
-            f"an image of {image.width} x {image.height} pixels is too narrow to be cut to {width} x {height}"
+            f"an image of {image.width} x {image.height} pixels is too small to be cut to {width} x {height}"
         )
     image = image.resize(size)
     left, top = (image.width - width) // 2, (image.height - height) // 2

@@ -21,7 +21,7 @@ IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
 class DataWarning(UserWarning):
-    """Data that can be used, but may not be what the user thinks they are."""
+    """The data can be used, but may not be what the user expects."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Images:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The short name of exactly these images, labels and number of classes; see `fingerprint`."""
+        """A short name for exactly these images, labels and number of classes; see `fingerprint`."""
         arrays = (self.train_x, self.train_y, self.test_x, self.test_y)
         return self.known or fingerprint(arrays, classes=len(self.classes))
 
@@ -74,12 +74,12 @@ class Images:
             share /= share.sum()
             mean = float(share @ values)
             means.append(mean)
-            stds.append(max(float(share @ (values - mean) ** 2) ** 0.5, 1e-3))  # an empty channel stays finite
+            stds.append(max(float(share @ (values - mean) ** 2) ** 0.5, 1e-3))  # so that an empty channel stays finite
         return tuple(means), tuple(stds)
 
 
 def as_tensor(array: np.ndarray) -> Tensor:
-    """The same memory as a tensor. Torch is loaded only here: what is in the data folder can be listed without it."""
+    """Return the same memory as a tensor. Torch is loaded here, so that data sets can be listed without it."""
     import torch  # noqa: PLC0415
 
     return torch.from_numpy(array)

@@ -122,14 +122,14 @@ def _scenario(name: str, scenario: Scenario | None, heads: Heads, options: Mappi
 
 
 def _measured(images: Images, augment: bool) -> Transform:
-    """Normalisation by the images' own statistics, for data without canonical ones."""
+    """Return a normalisation by the statistics of these images, for data without canonical ones."""
     return Transform(*images.channel_statistics(), *((4, True) if augment else (0, False)))
 
 
 def _check_options(
     name: str, options: Mapping[str, Any], reader: Callable[..., Images] | None, extra: tuple[str, ...] = ()
 ) -> None:
-    """An option that the reader does not take is a `ColdError`, not a TypeError."""
+    """Call a reader; an unknown option raises a `ColdError` instead of a TypeError."""
     parameters = inspect.signature(reader).parameters.values() if reader is not None else ()
     known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY] + list(extra)
     for option in options:

@@ -1,4 +1,4 @@
-"""A user's own tasks: tensors, or torch data sets, go through the same trainer."""
+"""Tasks of your own: tensors or torch data sets, which the same trainer uses."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _four_tensors(task: Sequence[Any], title: str) -> tuple[Tensor, Tensor, Tens
 
 
 def _from_dataset(dataset: Any, title: str) -> tuple[Tensor, Tensor]:
-    """All samples of a map-style data set, stacked."""
+    """Return all samples of a map-style data set, stacked."""
     samples, labels = [], []
     try:
         count = len(dataset)
@@ -127,9 +127,9 @@ def _from_dataset(dataset: Any, title: str) -> tuple[Tensor, Tensor]:
             x, y = dataset[i]
             x = x if isinstance(x, Tensor) else torch.from_numpy(np.array(x))
             y = int(y)
-        except Exception as error:  # a user's own data set may fail in any way
+        except Exception as error:  # a data set of a user may fail in any way
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"
-            raise ColdError(f"{title}: sample {i} is no pair (x, y) of an array and a label ({reason})") from None
+            raise ColdError(f"{title}: sample {i} is not a pair (x, y) of an array and a label ({reason})") from None
         if x.dtype == torch.uint8 and x.dim() == 3 and x.shape[-1] in (1, 3, 4) and x.shape[0] not in (1, 3, 4):
             x = x.permute(2, 0, 1)  # a PIL image has its channels last
         samples.append(x)
@@ -146,16 +146,16 @@ def _checked(x: Any, y: Any, title: str) -> tuple[Tensor, Tensor]:
     demand_length(f"{title}: y", y)
     try:
         x, y = torch.as_tensor(x), torch.as_tensor(y)
-    except Exception as error:  # whatever an object makes of being asked for a tensor
+    except Exception as error:  # an object may raise anything when it is asked for a tensor
         raise ColdError(f"{title}: x and y must be tensors or arrays ({' '.join(str(error).split())[:100]})") from None
     if x.dim() < 2 or 0 in x.shape or y.shape != (len(x),) or len(x) == 0:
         raise ColdError(
-            f"{title}: samples have shape {tuple(x.shape)} and labels {tuple(y.shape)}; want (n, ...), (n,)"
+            f"{title}: samples have shape {tuple(x.shape)} and labels {tuple(y.shape)}; they must be (n, ...) and (n,)"
         )
     if x.dtype.is_complex:
         raise ColdError(f"{title}: samples must be real numbers, got {x.dtype}")
     if y.dtype.is_floating_point or y.dtype.is_complex or y.dtype == torch.bool or int(y.min()) < 0:
-        raise ColdError(f"{title}: labels must be whole numbers from 0 up, a label is out of range")
+        raise ColdError(f"{title}: labels must be whole numbers from 0 up; a label is out of range")
     if x.dtype == torch.uint8:
         x = x.unsqueeze(1) if x.dim() == 3 else x
     else:

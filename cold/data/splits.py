@@ -153,12 +153,12 @@ def permuted_benchmark(
 
 
 def pixel_permutation(name: str, seed: int, task: int, pixels: int) -> Tensor:
-    """The permutation of a task, by (seed, task) alone: the number of tasks or images does not enter."""
+    """Return the permutation of a task, which depends on (seed, task) alone."""
     return torch.from_numpy(stream(seed, name, "permutation", task).permutation(pixels))
 
 
 def task_angle(name: str, seed: int, task: int) -> float:
-    """The angle of a task in degrees, by (seed, task) alone."""
+    """Return the angle of a task in degrees, which depends on (seed, task) alone."""
     return float(180 * stream(seed, name, "angle", task).random())
 
 
@@ -177,12 +177,12 @@ def rotation(angle: float, height: int, width: int) -> Tensor:
         near = (1 - np.abs(row - above - r)) * (1 - np.abs(column - left - c))
         weight.append(np.round(256 * near).astype(np.int64).ravel())
     weights = np.stack(weight)
-    weights[weights.argmax(0), np.arange(height * width)] += 256 - weights.sum(0)  # what rounding has left over
+    weights[weights.argmax(0), np.arange(height * width)] += 256 - weights.sum(0)  # the remainder of the rounding
     return torch.from_numpy(np.stack([np.stack(index), weights]))
 
 
 def check_divisor(tasks: int, classes: int, name: str) -> int:
-    """The number of classes per task; raises if the tasks cannot all have the same number."""
+    """Return the number of classes per task; raise if the tasks cannot all have the same number."""
     if tasks < 1 or classes % tasks:
         divisors = [d for d in range(1, classes + 1) if classes % d == 0]
         raise ColdError(
@@ -197,7 +197,7 @@ def check_divisor(tasks: int, classes: int, name: str) -> int:
 
 
 def _deal(y: IntArray, tasks: int, seed: int, name: str, part: str) -> list[IntArray]:
-    """Rows dealt to tasks in turn, class after class and at random within a class: sizes differ by one at most."""
+    """Deal rows to tasks in turn, class by class and at random within a class; sizes differ by at most one."""
     shuffled = stream(seed, name, "deal", part).permutation(len(y))
     by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
     return [np.sort(by_class[t::tasks]) for t in range(tasks)]
@@ -206,7 +206,7 @@ def _deal(y: IntArray, tasks: int, seed: int, name: str, part: str) -> list[IntA
 def _parts(
     images: Images, train: IntArray, test: IntArray, label: IntArray, sizes: Sizes, key: tuple[int, str, int]
 ) -> tuple[Part, Part, Part | None]:
-    """The training, test and validation part of one task."""
+    """Return the training, test and validation part of one task."""
     seed, name, t = key
     train = _limited(train, images.train_y, sizes.limit_train, stream(seed, name, "limit train", t))
     test = _limited(test, images.test_y, sizes.limit_test, stream(seed, name, "limit test", t))
@@ -231,14 +231,14 @@ def _parts(
 
 
 def _limited(rows: IntArray, y: IntArray, limit: int | None, rng: np.random.Generator) -> IntArray:
-    """At most `limit` of the rows, spread evenly over the classes; a smaller limit keeps a subset of a larger one's."""
+    """Choose at most `limit` rows, spread evenly over the classes; a smaller limit keeps a subset of a larger one's."""
     if limit is None or limit >= len(rows):
         return rows
     return np.sort(rows[balanced_order(y[rows], rng)[:limit]])
 
 
 def balanced_order(y: IntArray | Sequence[int], rng: np.random.Generator) -> IntArray:
-    """A random order of which every beginning has its classes in the proportions of the whole, to within rounding.
+    """Return a random order in which every beginning has the classes in the proportions of the whole, up to rounding.
 
     The k-th of a class of size n stands at (k + u) / n of the way, with one random u per class.
     """

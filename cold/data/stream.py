@@ -28,12 +28,12 @@ from .benchmark import Benchmark, Part, Task
 
 
 def stream_of(benchmark: Benchmark, *, blur: float = 0.0, windows: int | None = None, seed: int = 0) -> Benchmark:
-    """What a method sees of a benchmark: its tasks, with blurred boundaries, or windows in their place."""
+    """Return what a method sees of a benchmark: its tasks, perhaps with blurred boundaries, or windows instead."""
     if not blur and windows is None:
         return benchmark
     if len(benchmark.head_widths) > 1:
         raise ColdError(
-            "a stream with blurred or hidden boundaries needs one head for all tasks; take --scenario class or domain"
+            "a stream with blurred or hidden boundaries needs one head for all tasks; use --scenario class or domain"
         )
     parts = _in_one_pool([task.train for task in benchmark.tasks])
     if blur:
@@ -46,7 +46,7 @@ def stream_of(benchmark: Benchmark, *, blur: float = 0.0, windows: int | None = 
         )
     total = sum(map(len, parts))
     if windows > total:
-        raise ColdError(f"{windows} windows are more than the {total} training samples; take fewer")
+        raise ColdError(f"{windows} windows are more than the {total} training samples; use fewer")
     rows = [
         (part, stream(seed, benchmark.name, "stream order", t).permutation(len(part))) for t, part in enumerate(parts)
     ]
@@ -61,7 +61,7 @@ def stream_of(benchmark: Benchmark, *, blur: float = 0.0, windows: int | None = 
 
 
 def tasks_ended(benchmark: Benchmark, windows: int | None) -> list[int]:
-    """How many tasks have ended when each window has; without windows, when each task has.
+    """Return how many tasks have ended at the end of each window, or of each task without windows.
 
     >>> from cold.data import load_benchmark
     >>> tasks_ended(load_benchmark("synthetic", tasks=2), 3)
@@ -82,11 +82,11 @@ def _y(part: Part) -> Tensor:
 
 
 def _in_one_pool(parts: list[Part]) -> list[Part]:
-    """The same samples as rows of one pool as they are: nothing is copied where the tasks share one already."""
+    """Return the same samples as rows of one pool; nothing is copied if the tasks already share one."""
     if all(part.pool is parts[0].pool and not part.moved for part in parts):
         return parts
     size = sum(len(part) * part.pool[:1].numel() * part.pool.element_size() for part in parts)
-    demand_memory(size, "one pool for the samples of all tasks", "take a smaller --limit-train")
+    demand_memory(size, "one pool for the samples of all tasks", "use a smaller --limit-train")
     pool = torch.cat([part.raw() for part in parts])
     starts = np.cumsum([0, *map(len, parts)]).tolist()
     return [
@@ -95,7 +95,7 @@ def _in_one_pool(parts: list[Part]) -> list[Part]:
 
 
 def _blurred(parts: list[Part], share: float, seed: int, name: str) -> list[Part]:
-    """Task t gives a share of its rows away, the i-th of them to the i-th of the other tasks, and so on in turn."""
+    """Task t gives a share of its rows to the other tasks, one after the other in turn."""
     kept: list[list[tuple[Tensor, Tensor]]] = [[] for _ in parts]
     for t, part in enumerate(parts):
         order = torch.from_numpy(stream(seed, name, "blur", t).permutation(len(part)))
@@ -108,5 +108,5 @@ def _blurred(parts: list[Part], share: float, seed: int, name: str) -> list[Part
     made = [Part(parts[0].pool, *(torch.cat(column) for column in zip(*pieces, strict=True))) for pieces in kept]
     for t, part in enumerate(made):
         if len(part) == 0:
-            raise ColdError(f"--blur {share:g} leaves no training sample to task {t + 1}; take a smaller share")
+            raise ColdError(f"--blur {share:g} leaves no training sample to task {t + 1}; use a smaller share")
     return made

@@ -1,4 +1,4 @@
-"""Images made on the fly: one smooth random pattern per class, shifted and under noise. Nothing is downloaded."""
+"""Synthetic images: one smooth random pattern per class, shifted and with noise. Nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from coldtheory.ground.limits import array_bytes, demand_memory
 from ..streams import stream
 from .images import Images, short_digest
 
-_PIXEL_BYTES = 24  # while images are made: pattern, noise, sum, and the byte that stays
+_PIXEL_BYTES = 24  # per pixel while images are made: pattern, noise, sum, and the byte that stays
 _PATCH = 4  # pixels per side over which a pattern is about constant
 _SHIFT = 2  # pixels by which an image may be moved, each way
-_VERSION = 1  # of what is drawn from a seed; a change of it changes the fingerprint of all synthetic data
+_VERSION = 1  # version of what is drawn from a seed; it is part of the fingerprint of all synthetic data
 
 
 def make(
@@ -75,7 +75,7 @@ def _patterns(seed: int, classes: int, shape: tuple[int, int, int]) -> np.ndarra
 def _samples(
     patterns: np.ndarray, count: int, noise: float, rng: np.random.Generator
 ) -> tuple[torch.Tensor, np.ndarray]:
-    """`count` images of each class, in mixed order: uint8 (n, C, H, W) and labels (n,)."""
+    """Return `count` images of each class, in mixed order: uint8 (n, C, H, W) and labels (n,)."""
     classes, channels, height, width = patterns.shape
     y = rng.permutation(np.repeat(np.arange(classes), count))
     dy, dx = rng.integers(-_SHIFT, _SHIFT + 1, (2, len(y)))

@@ -1,4 +1,4 @@
-"""A list of runs, each once, on any engine.
+"""Make a list of runs, each of them once, on any engine.
 
     from cold.grid import Engine, fill
     report = fill(configs, Path("results/runs"), engine=Engine("loky", jobs=2))
@@ -7,10 +7,10 @@ A cell is a `RunConfig`, its name the run id, its result the folder <out>/<run i
 that are finished are not run again, cells that were stopped go on from their checkpoint, and a cell that fails leaves
 error.json while all others go on. Nothing here imports torch before a cell runs.
 
-cells    what a worker gets and what it gives back, what a failed cell leaves
-worker   one cell, in whichever process, on which GPU
+cells    what a worker gets and returns, and what a failed cell leaves
+worker   runs one cell in its process, and chooses a GPU
 engines  serial, loky, dask, slurm: from cells to outcomes
-fill     all of it together
+fill     puts these together
 
 What is finished is a matter of `cold.runs`.
 """

@@ -1,4 +1,4 @@
-"""What a worker gets and what it gives back: plain data that any engine can send. What a failed cell leaves."""
+"""What a worker gets and returns: plain data that any engine can send. Also what a failed cell leaves on disk."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class GridCell:
     run_id: str
     out: Path
     data_root: Path | None = None
-    threads: int | None = None  #: of torch and BLAS, unless the config says it
-    gpu: float | None = None  #: the share of a GPU that the cell may take; None: no GPU is assigned
+    threads: int | None = None  #: threads of torch and BLAS, unless the config sets them
+    gpu: float | None = None  #: share of a GPU that the cell may take; None assigns no GPU
     weights: bool = True  #: keep the trained weights beside the result
     send_back: bool = False  #: the result's files come back with the outcome, for a driver on another disk
     until: int | None = None  #: stop after so many tasks, with a checkpoint to go on from; None: to the end
@@ -46,19 +46,19 @@ class CellOutcome:
     state: State
     error: str = ""  #: one line
     traceback: str = ""
-    lasting: bool = True  #: whether a failure is the cell's own, and not that of a full disk
+    lasting: bool = True  #: whether the cell itself is to blame for a failure, and not, say, a full disk
     files: Mapping[str, bytes] = field(default_factory=dict)
     acc: float | None = None  #: of a cell that stopped: accuracy over the tasks learned by then, in per cent
 
 
 def failures(out: Path) -> dict[str, str]:
-    """Failed cells at any depth of a folder, run id -> the line that says why."""
+    """Find failed cells at any depth of a folder: run id -> the line that says why."""
     found = {path.parent.name: _read_json(path) for path in sorted(out.rglob(ERROR))}
     return {name: str(content.get("error", "unknown: error.json is damaged")) for name, content in found.items()}
 
 
 def write_failure(folder: Path, config: RunConfig, error: str, traceback: str) -> bool:
-    """Keep what went wrong; False if not even that can be written."""
+    """Write down what went wrong; return False if not even that is possible."""
     content = {
         "format": ERROR_FORMAT, "run_id": folder.name, "config": config.as_dict(), "error": error,
         "traceback": traceback, "provenance": provenance(),
@@ -71,7 +71,7 @@ def write_failure(folder: Path, config: RunConfig, error: str, traceback: str) -
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    """The object in a file, empty if there is none that can be read."""
+    """Return the object in a file; it is empty if the file cannot be read."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Engines: from cells to outcomes, one each, in the order in which they end. What a cell is never depends on them."""
+"""Engines turn cells into outcomes, one each, in the order in which they end. Cells do not depend on the engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .cells import CellOutcome, GridCell, write_failure
 from .worker import places, run_cell
 
 ENGINES = ("serial", "loky", "dask", "slurm")
-_LOOK_EVERY = 0.5  # seconds between looks at the jobs of a batch system
+_LOOK_EVERY = 0.5  # seconds between two looks at the jobs of a batch system
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Engine:
 
     @property
     def workers(self) -> int:
-        """Runs at a time on this machine."""
+        """The number of runs at a time on this machine."""
         if self.kind == "serial":
             return 1
         if self.jobs > 0:
@@ -67,13 +67,13 @@ class Engine:
 
     @property
     def threads_each(self) -> int | None:
-        """Of each run; None where the worker's machine is not this one."""
+        """The threads of each run; None if the workers may be on other machines."""
         if self.threads is not None or self.kind == "slurm" or self.scheduler is not None:
             return self.threads
         return max(1, cores() // self.workers)
 
     def outcomes(self, cells: Sequence[GridCell]) -> Iterator[CellOutcome]:
-        """What becomes of the cells, one outcome each, as they end."""
+        """Yield one outcome per cell, in the order in which they end."""
         if self.kind == "serial":
             return map(run_cell, cells)
         return {"loky": _on_loky, "dask": _on_dask, "slurm": _on_slurm}[self.kind](cells, self)
@@ -89,7 +89,7 @@ def _gpus() -> int:
 
 
 def _on_loky(cells: Sequence[GridCell], engine: Engine) -> Iterator[CellOutcome]:
-    """Processes of this machine. A cell whose process died goes on from its checkpoint; a second death is a failure."""
+    """Run cells in processes of this machine. If its process dies twice, a cell has failed."""
     lost: list[GridCell] = []
     yield from run_on_processes(
         run_cell, cells, workers=engine.workers, threads=engine.threads_each, lost=lost, keep_workers=False
@@ -103,7 +103,7 @@ def _on_loky(cells: Sequence[GridCell], engine: Engine) -> Iterator[CellOutcome]
 
 
 def _on_dask(cells: Sequence[GridCell], engine: Engine) -> Iterator[CellOutcome]:
-    """Workers of a dask scheduler, here or on other machines.
+    """Run cells on the workers of a dask scheduler, here or on other machines.
 
     The scheduler gives the cell of a lost worker to another one, where it goes on from its checkpoint if the disk is
     shared. Results come back through the scheduler as well, so that the disk need not be.
@@ -122,18 +122,19 @@ def _on_dask(cells: Sequence[GridCell], engine: Engine) -> Iterator[CellOutcome]
             cell, error = futures.pop(future), future.exception()
             if error is None:
                 yield future.result()
-            else:  # the cell's own errors are outcomes; this one is dask's
+            else:  # errors of the cell itself are outcomes, so this is one of dask
                 line = f"no worker could finish it: {' '.join(str(error).split())}"
                 lasting = write_failure(cell.folder, cell.config, line, "")
                 yield CellOutcome(cell.run_id, "failed", line, lasting=lasting)
 
 
 def _check_offer(workers: Iterable[Mapping[str, Any]], share: float) -> None:
-    """Cells that ask for more than any worker offers would wait for ever."""
+    """Raise if no worker offers enough, since the cells would wait for ever."""
     offers = [float(worker.get("resources", {}).get("gpu", 0.0)) for worker in workers]
     if offers and max(offers) < share:
         raise ColdError(
-            f"no worker offers a GPU share of {share:g}; start workers with --resources 'gpu={share:g}' or ask for less"
+            f"no worker offers a GPU share of {share:g}; start workers with --resources 'gpu={share:g}', or give a "
+            "smaller --gpu"
         )
 
 
@@ -141,7 +142,7 @@ def _check_offer(workers: Iterable[Mapping[str, Any]], share: float) -> None:
 
 
 class Requeued:
-    """`run_cell`, and what submitit calls when a job is preempted: the same again, later."""
+    """Call `run_cell`; when a job is preempted, submitit asks for the same call again, later."""
 
     def __call__(self, cell: GridCell) -> CellOutcome:
         return run_cell(cell)
@@ -168,7 +169,7 @@ def _on_slurm(cells: Sequence[GridCell], engine: Engine) -> Iterator[CellOutcome
     if cluster == "slurm":
         options.setdefault("slurm_array_parallelism", engine.jobs if engine.jobs > 0 else 256)
         if engine.gpu is not None:
-            options.setdefault("gpus_per_node", 1)  # a batch system deals whole GPUs
+            options.setdefault("gpus_per_node", 1)  # a batch system assigns whole GPUs
     try:
         executor = submitit.AutoExecutor(folder=cells[0].out / "slurm", cluster=cluster)
         executor.update_parameters(**options)

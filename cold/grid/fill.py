@@ -1,4 +1,4 @@
-"""A list of cells, each once: what is finished is left alone, what failed is listed, the rest goes to an engine."""
+"""Fill a list of cells: finished ones are kept, failed ones are listed, and the others go to an engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .worker import reused
 
 @dataclass(frozen=True)
 class Event:
-    """One cell more is settled: `done` of `total` are."""
+    """One more cell is settled; now `done` of `total` are."""
 
     run_id: str
     state: State
@@ -35,7 +35,7 @@ class Report:
     done: tuple[str, ...]
     reused: tuple[str, ...]
     failed: Mapping[str, str]  #: with the error, one line
-    busy: tuple[str, ...]  #: another program runs them at this moment
+    busy: tuple[str, ...]  #: another program is running them now
     folders: Mapping[str, Path]
     stopped: tuple[str, ...] = ()  #: after as many tasks as they were to learn
 
@@ -59,7 +59,7 @@ def fill(
     """Run every cell that is not finished below `out` or one of `roots`; results go to <out>/<run id>.
 
     A finished run with another fingerprint of its data than the data at hand is not reused: below `out` that is a
-    failure which says so, below another root the cell runs anew.
+    failure which says so, below another root the cell is run again.
 
     retry_failed : also cells that failed before; they go on from their checkpoint. Where they cannot, as it is damaged
                    or was made from other data, they start over, and a line on stderr says so
@@ -112,7 +112,7 @@ def fill(
 
 
 def _received(outcome: CellOutcome, out: Path, config: RunConfig) -> CellOutcome:
-    """What a worker on another disk sends, written here as it would: of a result, result.json last."""
+    """Write what a worker on another disk sent, as it would have: result.json comes last."""
     folder = out / outcome.run_id
     if outcome.state == "failed" and outcome.lasting and not (folder / ERROR).exists():
         write_failure(folder, config, outcome.error, outcome.traceback)

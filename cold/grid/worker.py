@@ -1,4 +1,4 @@
-"""One cell, in whichever process an engine chose. Nothing that goes wrong here reaches another cell.
+"""Run one cell in the process that an engine chose. No error here affects another cell.
 
 Where an engine does not say it itself, a worker process also takes a GPU. A GPU has 1 / share places, each a lock
 file; a process takes the first free place when its first cell runs and keeps it until it ends, so that loky's and
@@ -38,11 +38,13 @@ _OF_DATA = (
     "dataset", "tasks", "seed", "limit_train", "limit_test", "validation", "iid", "augment", "data_options",
 )  # fmt: skip
 _fingerprints: dict[tuple[str, Path | None], str | None] = {}
-_one_at_a_time = threading.Lock()  # torch's thread count and generator are the process's, so one run a process
+_one_at_a_time = (
+    threading.Lock()
+)  # torch has one thread count and one generator per process, so a process makes one run at a time
 
 
 def run_cell(cell: GridCell) -> CellOutcome:
-    """The outcome of a cell; its result or its error is on disk."""
+    """Run a cell and return its outcome; its result or its error is then on disk."""
     with _one_at_a_time:
         try:
             with only_writer(cell.folder):
@@ -69,7 +71,7 @@ def _run(cell: GridCell) -> CellOutcome:
 def reused(
     finished: Result, config: RunConfig, data_root: Path | None, files: Mapping[str, bytes] | None = None
 ) -> CellOutcome:
-    """The outcome of a cell that is finished: a failure if that run had other settings or other data."""
+    """Return the outcome of a finished cell: a failure if that run had other settings or other data."""
     try:
         data = None if finished.data is None else data_at_hand(config, data_root)
         check_same_run(finished, identified(config), data)
@@ -97,7 +99,7 @@ def _train(cell: GridCell) -> float | None:
         try:
             acc = _advance(trainer, cell.until, resume=True)
         except Unusable as error:
-            if not (cell.folder / ERROR).exists():  # nobody has seen that it failed, and asked for another try
+            if not (cell.folder / ERROR).exists():  # the user has not yet seen a failure and asked for another try
                 raise ColdError(f"{error.why}; start over with --retry-failed") from error
             print(f"note: {error.why}; {cell.run_id} starts over", file=sys.stderr)
             remove_checkpoints(cell.folder)
@@ -119,7 +121,7 @@ def _advance(trainer: Trainer, until: int | None, *, resume: bool) -> float | No
 
 
 def _failure(cell: GridCell, error: Exception) -> CellOutcome:
-    """A full disk is not the cell's own fault: without error.json the next call runs it again unasked."""
+    """Return a failure. If the disk is full, error.json is not written, so that the next call runs the cell again."""
     line = " ".join(str(error).split()) or "no message"
     line = line if isinstance(error, ColdError) else f"{type(error).__name__}: {line}"
     text = "".join(traceback.format_exception(error))
@@ -141,7 +143,7 @@ def _files(cell: GridCell) -> dict[str, bytes]:
 
 
 def data_at_hand(config: RunConfig, data_root: Path | None) -> str | None:
-    """The fingerprint of the data that a run of these settings would have; None if they cannot be loaded here."""
+    """Return the fingerprint of the data for these settings; None if they cannot be loaded here."""
     bare = RunConfig(**{name: getattr(config, name) for name in _OF_DATA})
     key = (bare.run_id, data_root)
     if key not in _fingerprints:
@@ -157,22 +159,22 @@ def data_at_hand(config: RunConfig, data_root: Path | None) -> str | None:
 # ------------------------------------------------------------------------------------------------ which GPU
 
 
-_held: dict[str, FileLock] = {}  # this process's place; the lock lives as long as the process
+_held: dict[str, FileLock] = {}  # the place of this process; the lock lives as long as the process
 
 
 def places(share: float) -> int:
-    """How many runs a GPU takes at once.
+    """Return how many runs share a GPU.
 
     >>> places(1.0), places(0.5), places(0.3)
     (1, 2, 3)
     """
     if not 0 < share <= 1:
-        raise ColdError(f"the share of a GPU is above 0 and at most 1, got {share:g}")
+        raise ColdError(f"the share of a GPU must be above 0 and at most 1, got {share:g}")
     return int(1 / share + 1e-9)
 
 
 def take_gpu(share: float, count: int, folder: Path | None = None) -> str:
-    """The device of this process: "cuda:k" of a GPU with a free place; "cpu" where there is no GPU."""
+    """Return the device of this process: "cuda:k" of a GPU with a free place, or "cpu" without a GPU."""
     if count == 0:
         return "cpu"
     if _held:

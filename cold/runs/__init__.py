@@ -1,6 +1,6 @@
-"""One finished run on disk: the one way to read, find, name, merge and pack results; imports no torch.
+"""Finished runs on disk: the one way to read, find, name, merge and pack them. It imports no torch.
 
-schema    what both formats hold, and the check at the door
+schema    what both formats hold, and the check of every file that is read
 loose     a run in a folder of its own: `result.json` and `arrays.npz`
 packed    many runs in one `rows.jsonl` and one `arrays.npz`
 find      finished runs at any depth, by id

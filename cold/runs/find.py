@@ -1,4 +1,4 @@
-"""Finding finished runs: at any depth, in folders of their own or packed, by their ids."""
+"""Find finished runs by their ids, at any depth, in folders of their own or packed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FoundRuns(Mapping[str, Result]):
         return tuple(self.damaged.values())
 
     def of(self, config: RunConfig, data: str | None = None) -> Result | None:
-        """The finished run of these settings (see `identity.identified`), on these data; None if there is none."""
+        """Return the finished run of these settings (see `identity.identified`) on these data, or None."""
         result = self.get(config.run_id)
         return result if result is not None and same_run(result, config, data) else None
 
@@ -45,7 +45,7 @@ class FoundRuns(Mapping[str, Result]):
 
 
 def find_runs(*roots: Path) -> FoundRuns:
-    """Finished runs at any depth below the roots; of runs with the same id, the first root's counts.
+    """Find finished runs at any depth below the roots; if two have the same id, the one in the first root counts.
 
     Inside a root runs come in the order of their paths. Files that did not change are not read again.
     """
@@ -76,19 +76,19 @@ def find_runs(*roots: Path) -> FoundRuns:
 
 
 def read_result(folder: Path) -> Result:
-    """A finished run by the path that names it: its folder, its result.json, or <folder>/<run id> if it is packed."""
+    """Read a finished run by its path: its folder, its result.json, or <folder>/<run id> if it is packed."""
     folder = folder.parent if folder.name == RESULT else folder
     packed = None if (folder / RESULT).exists() else _packed_run(folder)
     return read_loose(folder) if packed is None else packed
 
 
 def _packed_run(path: Path) -> Result | None:
-    """The packed run that a path <folder>/<run id> names."""
+    """Return the packed run that a path <folder>/<run id> names."""
     return read_rows(path.parent).runs.get(path.name) if (path.parent / ROWS).is_file() else None
 
 
 def find_run(name: str, *roots: Path) -> Result:
-    """A finished run by the path that names it, or by its id below the roots; without roots, `default_roots`."""
+    """Read a finished run by its path, or by its id below the roots (by default `default_roots`)."""
     path = Path(name)
     if path.name == name and not os.path.lexists(path):
         found = find_runs(*(roots or default_roots()))
@@ -97,12 +97,12 @@ def find_run(name: str, *roots: Path) -> Result:
         if name in found.damaged:
             raise ColdError(found.damaged[name])
         places = ", ".join(map(str, roots or default_roots()))
-        raise ColdError(f"no finished run {name} here or below {places}; give its folder")
+        raise ColdError(f"there is no finished run {name} here or below {places}; give its folder")
     return read_result(path)
 
 
 def evidence() -> Path:
-    """The runs that tables and claims stand on: the checkout's `runs`, or what an installed package carries along."""
+    """Return the folder of runs behind tables and claims: `runs` of the checkout, or the copy in the package."""
     package = Path(__file__).parents[1]
     checkout = package.parent
     kept = checkout / "runs"
@@ -110,12 +110,12 @@ def evidence() -> Path:
 
 
 def default_roots() -> tuple[Path, ...]:
-    """Where commands look for runs unless told: those here first, then those that come with the package."""
+    """Return the default places of runs: first those here, then those that come with the package."""
     here = (Path("runs"), Path("results/runs"))
     return here if evidence().resolve() == here[0].resolve() else (*here, evidence())
 
 
 def _folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
-    """All folders at or below a root, or that of a result.json, with the names of their files."""
+    """Yield all folders at or below a root, or that of a result.json, with the names of their files."""
     for place, _, names in os.walk(root.parent if root.name == RESULT else root):
         yield Path(place), names

@@ -29,13 +29,13 @@ from ..catalogue import default_tasks
 from ..config import PLACE, RunConfig, make_config
 from .schema import Result
 
-UNRECORDED = "unrecorded"  #: how a missing fingerprint is called where it is shown
+UNRECORDED = "unrecorded"  #: the word for a missing fingerprint
 _FOLDER = "folder:"
 _NEWER = ("loss",)  # arrays that older versions did not keep
 
 
 def identified(config: RunConfig, tasks: int | None = None) -> RunConfig:
-    """The settings as a finished run stores them: with the number of tasks, and a folder of images by its name.
+    """Return the settings as a finished run stores them: with the number of tasks, and a folder of images by its name.
 
     tasks : as the loaded data have them. Without it, what the settings say, else what the benchmark's recipe says;
             for a folder that is unknown before its images are read, and a `ColdError`
@@ -50,12 +50,12 @@ def identified(config: RunConfig, tasks: int | None = None) -> RunConfig:
 
 
 def by_run_id(configs: Iterable[RunConfig]) -> dict[str, RunConfig]:
-    """The configurations by the ids of their runs, each once."""
+    """Return the configurations by the ids of their runs, each once."""
     return {identified(config).run_id: config for config in configs}
 
 
 def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings without what names the place only, as JSON gives them back; absent ones have their default."""
+    """Return the settings that count, as JSON stores them; missing ones get their defaults."""
     full = {**_defaults(), **config}
     full["dataset"], full["model"] = _by_name(str(full["dataset"])), _model_by_name(full["model"])
     plain: dict[str, Any] = json.loads(json.dumps({name: full[name] for name in full if name not in PLACE}))
@@ -63,7 +63,7 @@ def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def same_data(left: str | None, right: str | None) -> bool:
-    """Whether two fingerprints may be of the same data; None, for unrecorded, agrees with all.
+    """Return whether two fingerprints may belong to the same data; None (not recorded) agrees with all.
 
     >>> same_data("8f14e45fceea167a", "c9f0f895fb98ab91"), same_data(None, "c9f0f895fb98ab91")
     (False, True)
@@ -95,7 +95,7 @@ def data_notes(used: Sequence[Result]) -> Iterator[str]:
 
 
 def same_run(result: Result, config: RunConfig, data: str | None = None) -> bool:
-    """Whether a stored result is the run of these settings (see `identified`) on these data."""
+    """Return whether a stored result is the run of these settings (see `identified`) on these data."""
     return (
         result.run_id == config.run_id
         and comparable(result.config) == comparable(config.as_dict())
@@ -104,19 +104,19 @@ def same_run(result: Result, config: RunConfig, data: str | None = None) -> bool
 
 
 def check_same_run(result: Result, config: RunConfig, data: str | None = None) -> Result:
-    """The result, if it is the run of these settings on these data; else a `ColdError` says what differs."""
+    """Return the result if it is the run of these settings on these data; otherwise a `ColdError` says what differs."""
     where = result.folder or result.run_id
     if same_run(result, config, data):
         return result
     if same_data(result.data, data):
-        raise ColdError(f"{where} holds a run with other settings than its name says; run it again")
+        raise ColdError(f"{where} contains a run whose settings do not match its name; run it again")
     raise OtherData(str(where), result.data, data, "or keep both with another --out")
 
 
 class OtherData(ColdError):
-    """Something was made from other data than those at hand; `why` is the message without the `remedy`.
+    """Something was made from other data than those here; `why` is the message without the `remedy`.
 
-    otherwise : what helps besides the right data, which depends on the command
+    otherwise : another remedy than the right data, which depends on the command
     """
 
     def __init__(
@@ -133,10 +133,10 @@ class OtherData(ColdError):
 
 
 def difference(left: Result, right: Result) -> str | None:
-    """The first part in which two results of one run differ, timing and provenance aside; None if in none.
+    """Return the first part in which two results of one run differ, apart from timing and provenance, or None.
 
     Data that one side did not record, a measure that one side's version did not know, and arrays that one side dropped
-    when it was packed are no difference.
+    when it was packed do not count as differences.
     """
     if not same_data(left.data, right.data):
         return "data"
@@ -163,7 +163,7 @@ def difference(left: Result, right: Result) -> str | None:
 
 
 def stored_config(result: Result) -> RunConfig:
-    """The settings of a stored run, checked; those that this version does not know are a `ColdError`."""
+    """Return the settings of a stored run, checked; unknown ones raise a `ColdError`."""
     return make_config(result.config)
 
 
@@ -174,14 +174,14 @@ def _defaults() -> dict[str, Any]:
 
 
 def _by_name(dataset: str) -> str:
-    """A dataset without the path to it."""
+    """Return a dataset without the path to it."""
     if not dataset.startswith(_FOLDER):
         return dataset
     return _FOLDER + Path(dataset.removeprefix(_FOLDER)).expanduser().name
 
 
 def _model_by_name(model: str | None) -> str | None:
-    """A model without the path to its weights."""
+    """Return a model without the path to its weights."""
     name, at, path = (model or "").partition("@")
     return f"{name}@{Path(path).name}" if at else model
 

@@ -1,4 +1,4 @@
-"""A run in a folder of its own: made, written by one program at a time, read."""
+"""A run in a folder of its own: how it is made, written by one program at a time, and read."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _AGAIN = "run it again"
 
 
 class Busy(ColdError):
-    """Another program is at work on the same run."""
+    """Another program is working on the same run."""
 
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; the system lets go of it when the process ends, however it ends.
+    """Hold the lock of a folder; the system releases it when the process ends, however it ends.
 
-    The lock's file is removed while it is still held. Whoever has opened it by then holds a file without a name, which
-    `FileLock` does not take for a lock.
+    The file of the lock is removed while the lock is held. A program that has opened it before then holds a file
+    without a name, which `FileLock` does not accept as a lock.
     """
     path = folder / ".lock"
     lock = FileLock(path, blocking=False)
@@ -51,13 +51,13 @@ def only_writer(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # the folder may be gone, too
+        with suppress(OSError):  # the folder may have been removed, too
             path.unlink()
         lock.release()
 
 
 class ArrayFile:
-    """The arrays of a file in numpy's npz format, each read when it is asked for. The file is opened once."""
+    """The arrays of a file in numpy's npz format. The file is opened once, and each array is read when it is needed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -78,7 +78,7 @@ class ArrayFile:
 
 
 class StoredArrays(Mapping[str, NDArray[Any]]):
-    """The arrays of one run: all of a file, or the named ones among those of many runs (members "<prefix><name>")."""
+    """The arrays of one run: a whole file, or its part of a file with many runs (members "<prefix><name>")."""
 
     def __init__(self, file: ArrayFile, names: tuple[str, ...] | None = None, prefix: str = "") -> None:
         self._file, self._names, self._prefix = file, names, prefix
@@ -106,13 +106,13 @@ class StoredArrays(Mapping[str, NDArray[Any]]):
             strange = next((name for name in found if not safe_name(name)), None)
             if strange is not None:
                 path = self._file.path
-                raise ColdError(f"{path} has an array of the name {strange[:80]!r}, which no run has; {_AGAIN}")
+                raise ColdError(f"{path} has an array named {strange[:80]!r}, which no run has; {_AGAIN}")
             self._names = found
         return self._names
 
 
 def npz_bytes(arrays: Arrays) -> bytes:
-    """A compressed npz file; equal arrays give equal bytes."""
+    """Return a compressed npz file; equal arrays give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
         for name, array in arrays.items():
@@ -163,23 +163,23 @@ def make_result(
 
 
 def write_result(folder: Path, result: Result) -> None:
-    """The arrays first: whoever sees result.json finds all the rest."""
+    """Write a result, arrays first, so that result.json is never there without them."""
     write_atomically(folder / ARRAYS, npz_bytes(result.arrays))
     write_atomically(folder / RESULT, json.dumps(result.as_json(), indent=1) + "\n")
 
 
 def read_loose(folder: Path) -> Result:
-    """The run in a folder of its own; read once as long as its files do not change."""
+    """Read a run in a folder of its own, only once as long as its files do not change."""
     return _read(folder, stamp(folder / RESULT), stamp(folder / ARRAYS))
 
 
 def stamp(path: Path) -> tuple[int, int]:
-    """What changes when a file does."""
+    """Return what changes when the file does."""
     try:
         about = path.stat()
     except FileNotFoundError:
         raise ColdError(f"no finished run in {path.parent}: {path.name} is missing") from None
-    except (OSError, ValueError) as error:  # among the latter: a null byte in the path
+    except (OSError, ValueError) as error:  # a ValueError means, for example, a null byte in the path
         raise ColdError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     return about.st_mtime_ns, about.st_size
 

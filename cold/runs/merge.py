@@ -1,4 +1,4 @@
-"""Results of several machines in one folder."""
+"""Copy the results of several machines into one folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .schema import MODEL, Result
 
 @dataclass(frozen=True)
 class Merged:
-    """Run ids: copied now, there already with the same content, there with other content (and where it differs)."""
+    """Run ids that were copied, that were there with the same content, and that differ (and where)."""
 
     copied: tuple[str, ...]
     same: tuple[str, ...]
@@ -39,7 +39,7 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
     damaged: dict[str, str] = {}
     for source in sources:
         if not source.is_dir():
-            raise ColdError(f"no folder {source} to merge")
+            raise ColdError(f"there is no folder {source} to merge; name a folder of runs")
         found = find_runs(source)
         damaged |= found.damaged
         for run_id, result in found.items():
@@ -64,7 +64,7 @@ def _place(result: Result) -> Path:
 
 
 def _copy(result: Result, target: Path) -> None:
-    dict(result.arrays)  # all of them are read before anything is written: damaged files are not spread
+    dict(result.arrays)  # all arrays are read before anything is written, so that damaged files are not copied
     weights = result.folder / MODEL if result.folder is not None else None
     with only_writer(target):
         if weights is not None and weights.is_file():

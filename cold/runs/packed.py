@@ -1,4 +1,4 @@
-"""Many runs in two files: rows.jsonl and arrays.npz in one folder."""
+"""Many runs in two files of one folder, rows.jsonl and arrays.npz."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .identity import difference
 from .loose import ArrayFile, StoredArrays, npz_bytes, only_writer, read_loose, stamp, write_result
 from .schema import ARRAYS, RESULT, ROWS, ROWS_FORMAT, UNRECORDED_DATA, Result, read_row
 
-STEPS = ("queue_steps", "queue_steps_at")  #: what packing drops unless it is told to keep it
+STEPS = ("queue_steps", "queue_steps_at")  #: what packing drops by default
 _COMPACT = (",", ":")
 _RESTORE = "restore the file, or remove the line and run it again"
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What a rows.jsonl holds: runs by id, and what is wrong with lines that cannot be read, by "<file>, line <n>"."""
+    """The content of a rows.jsonl: runs by id, and problems with lines that cannot be read, by "<file>, line <n>"."""
 
     runs: Mapping[str, Result]
     problems: Mapping[str, str]
@@ -36,7 +36,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Packed:
-    """What packing did, by run id: packed now, or there already with the same content; arrays that were dropped."""
+    """What packing did: run ids that were packed, or were packed before; and arrays that were dropped."""
 
     packed: tuple[str, ...]
     same: tuple[str, ...]
@@ -63,7 +63,7 @@ def _read(folder: Path, *_stamps: tuple[int, int]) -> Rows:
         try:
             row = read_row(line, where, remedy=_RESTORE)
             if row.run_id in runs:
-                raise ColdError(f"{where} has the run {row.run_id} a second time; {_RESTORE}")
+                raise ColdError(f"{where} contains the run {row.run_id} a second time; {_RESTORE}")
         except ColdError as error:
             problems[where] = str(error)
             continue
@@ -102,7 +102,7 @@ def pack(folder: Path, *, keep_steps: bool = False) -> Packed:
     are removed; only the queues at single steps are dropped, unless `keep_steps`. Weights stay where they are.
     """
     if not folder.is_dir():
-        raise ColdError(f"no folder {folder} to pack")
+        raise ColdError(f"there is no folder {folder} to pack; name a folder of runs")
     places: dict[Path, list[Path]] = {}
     for path in sorted(folder.rglob(RESULT)):
         places.setdefault(path.parent.parent, []).append(path.parent)
@@ -151,7 +151,7 @@ def _pack(place: Path, folders: Iterable[Path], *, keep_steps: bool) -> Packed:
 
 
 def write_rows(place: Path, results: Iterable[Result]) -> None:
-    """The arrays first, so that every row that can be seen finds its own."""
+    """Write the arrays first, so that every row has its arrays."""
     ordered = sorted(results, key=lambda result: result.run_id)
     arrays = {f"{result.run_id}/{name}": array for result in ordered for name, array in result.arrays.items()}
     rows = [
@@ -163,7 +163,7 @@ def write_rows(place: Path, results: Iterable[Result]) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """The files of a packed run; the folder goes too unless something else is in it, such as weights."""
+    """Remove the files of a packed run, and its folder unless it contains something else, such as weights."""
     with only_writer(folder):
         for name in (RESULT, ARRAYS):
             (folder / name).unlink(missing_ok=True)

@@ -97,7 +97,7 @@ FORMAT, ROWS_FORMAT = "cold-run/1", "cold-rows/1"
 RESULT, ARRAYS, MODEL, ROWS = "result.json", "arrays.npz", "model.safetensors", "rows.jsonl"
 UNRECORDED_DATA = "unrecorded.toml"
 _NAME = re.compile(r"(?!\.)[\w.+=,-]{1,200}")
-#: Of a class-incremental run: the answers that are allowed beside "all classes".
+#: The sets of allowed answers in a class-incremental run, beside all classes.
 VIEWS = ("seen", "task")
 _DIMENSIONS = {
     "accuracy": 2,
@@ -146,7 +146,7 @@ class Result(Record, frozen=True, kw_only=True, eq=False):
 
     arrays: Arrays = {}
     dropped: tuple[str, ...] = ()  #: names of arrays that were left out when the run was packed
-    folder: Path | None = None  #: the path that names the run, whether a folder or packed; None: not on disk
+    folder: Path | None = None  #: the path of the run, whether a folder or packed; None if it is not on disk
 
     @property
     def dataset(self) -> str:
@@ -166,14 +166,14 @@ class Result(Record, frozen=True, kw_only=True, eq=False):
 
     @property
     def seconds(self) -> float | None:
-        """Processor time of all threads; of a run that did not keep it, the time on the clock."""
+        """The processor time of all threads, or the time on the clock if that was not recorded."""
         names = ("cpu_seconds",) if "cpu_seconds" in self.timing else ("train_seconds", "eval_seconds")
         found = [self.timing.get(name) for name in names]
         numbers = [float(value) for value in found if isinstance(value, int | float)]
         return sum(numbers) if len(numbers) == len(names) else None
 
     def array(self, name: str) -> NDArray[Any] | None:
-        """An array of the run; None if it has none of that name."""
+        """Return an array of the run, or None if it has none of that name."""
         return self.arrays.get(name)
 
     def over_tasks(self, name: str) -> list[float]:
@@ -190,7 +190,7 @@ class Result(Record, frozen=True, kw_only=True, eq=False):
         return [float("nan"), *(float(np.mean(drop)) for drop in drops)]
 
     def as_json(self) -> dict[str, Any]:
-        """The record as result.json has it; marks that are not set are left out."""
+        """Return the record as in result.json; marks that are not set are left out."""
         names = ("run_id", "config", "data", "metrics", "per_task", "diagnostics", "timing", "provenance")
         marks = {name: getattr(self, name) for name in ("views", "synthetic", "made_up") if getattr(self, name)}
         return {"format": FORMAT, **{name: getattr(self, name) for name in names}, **marks}
@@ -207,7 +207,7 @@ _R = TypeVar("_R", bound=Record)
 
 
 def safe_name(name: str) -> bool:
-    """Whether a name read from a file may become a part of a path.
+    """Return whether a name from a file may become part of a path.
 
     >>> safe_name("pmnist-cold-s0-1a2b3c4d"), safe_name("../x"), safe_name(".."), safe_name("a/b"), safe_name("")
     (True, False, False, False, False)
@@ -216,21 +216,21 @@ def safe_name(name: str) -> bool:
 
 
 def read_record(raw: bytes, where: Path | str, *, remedy: str, name: str | None = None) -> Record:
-    """The record in the bytes of a result.json, checked; `name` stands in for a run id that is absent."""
+    """Return the checked record in the bytes of a result.json; `name` replaces a missing run id."""
     return _checked(raw, where, FORMAT, Record, remedy, {} if name is None else {"run_id": name})
 
 
 def read_row(raw: bytes, where: Path | str, *, remedy: str) -> Row:
-    """A line of rows.jsonl, checked."""
+    """Return the checked record in a line of rows.jsonl."""
     row = _checked(raw, where, ROWS_FORMAT, Row, remedy, {})
     for name in (*row.arrays, *row.dropped):
         if not safe_name(name):
-            raise ColdError(f"{where} has an array of the name {name!r}, which no run has; {remedy}")
+            raise ColdError(f"{where} has an array named {name!r}, which no run has; {remedy}")
     return row
 
 
 def check_array(name: str, array: object, where: Path | str) -> NDArray[Any]:
-    """An array as it was stored; one that has the wrong kind or shape for its name is a `ColdError`."""
+    """Check the kind and shape of an array by its name; a wrong one raises a `ColdError`."""
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
         raise ColdError(f"{where} is damaged: the array {name} has no numbers; run it again")
     square = not name.startswith(("accuracy", "loss", "gauge")) or array.shape[:1] == array.shape[1:]
@@ -240,7 +240,7 @@ def check_array(name: str, array: object, where: Path | str) -> NDArray[Any]:
 
 
 def _checked(raw: bytes, where: object, wanted: str, kind: type[_R], remedy: str, absent: dict[str, str]) -> _R:
-    """One decoder for both formats; whatever is wrong becomes one line."""
+    """Decode either format; any problem becomes one line."""
     try:
         content = _parsed(raw)
     except (ValueError, msgspec.MsgspecError, RecursionError):
@@ -269,7 +269,7 @@ def _checked(raw: bytes, where: object, wanted: str, kind: type[_R], remedy: str
 
 
 def _check_settings(config: dict[str, Any]) -> None:
-    """Raises as `RunConfig` does. Settings that differ in a sound seed alone are looked at once."""
+    """Raise as `RunConfig` does. Settings that differ only in a valid seed are checked once."""
     seed = config.get("seed")
     same = {**config, "seed": 0} if type(seed) is int and 0 <= seed <= LARGEST_WHOLE else config
     _check_settings_in(json.dumps(same))

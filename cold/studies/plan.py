@@ -21,7 +21,7 @@ from ..runs import by_run_id, find_runs, identified
 from .passes import memory_samples, shape, size_of_pass, sizes, work
 from .spec import Study, planned
 
-THROUGHPUT = 5000.0  #: samples a second through ResNet-18, forward and backward: an assumption, not a measurement
+THROUGHPUT = 5000.0  #: samples per second through ResNet-18, forward and backward: an assumption, not a measurement
 _STEPS = 6
 _TESTS = 64
 

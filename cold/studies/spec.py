@@ -3,7 +3,7 @@
 title, claim, label   what it asks; the paper's claim in one sentence, and the label of the place
 methods, field, values, seeds, settings   the runs: each method at each value of the field (of `RunConfig`) with
                       each seed. Field "method": the methods themselves are compared. Field "memory-per-task":
-                      values are samples a task, and the memory is as many for each task
+                      values are samples per task, and the memory holds as many for each task
 [figures]             by profile, ids of the figure registry whose data these runs are: "ID", or "ID on DATASET"
                       where another dataset stands in for the paper's ("ID on OLD=NEW" for one of several)
 [[paper]], [[cpu]], [[smoke]]   grids by profile: dataset, and whatever differs from the lines above;

@@ -24,18 +24,21 @@ def add_to(app: typer.Typer) -> None:
 
 def certify(
     size: Annotated[
-        Literal["small", "full"], typer.Option("--size", help="full: more tasks and more settings.")
+        Literal["small", "full"], typer.Option("--size", help="full takes more tasks and more settings than small.")
     ] = "small",
     only: Annotated[
-        list[str] | None, typer.Option("--only", help="Only this id, or the ids that begin so. May be repeated.")
+        list[str] | None,
+        typer.Option("--only", help="Only this id, or all ids that begin with it. The option may be repeated."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Prove or refute with z3, find worst cases with PEPit; exit 1 if a certificate does not hold.
+    """Prove or refute statements with z3, and find worst cases with PEPit.
 
-    Example: [bold]coldtheory certify --only lemma1[/] and [bold]coldtheory certify --size full[/]
+    The exit code is 1 if a certificate does not hold.
 
-    Needs the extra: pip install 'cold-continual\\[certify]'
+    Examples: [bold]coldtheory certify --only lemma1[/] and [bold]coldtheory certify --size full[/]
+
+    It needs an extra: pip install 'cold-continual\\[certify]'
     """
     from ..certify import chosen_ids, run_certificate, to_json  # noqa: PLC0415  (needed by this command alone)
 

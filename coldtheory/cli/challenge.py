@@ -32,15 +32,16 @@ def challenge_one(
     form: FormOption = None,
     candidates: Annotated[int, typer.Option("--candidates", help="Number of runs to try.")] = MANY,
     seed: Annotated[
-        int, typer.Option("--seed", help="Seed of the random numbers. On one machine, equal seeds try equal runs.")
+        int, typer.Option("--seed", help="Seed of the random numbers. On one machine, equal seeds try the same runs.")
     ] = 0,
     out: InstanceOption = None,
     plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Try to prove a statement wrong: random runs, extreme ones, and runs that climb towards a violation.
+    """Try to prove a statement wrong with random runs, extreme runs, and runs that climb towards a violation.
 
-    What breaks it is made as small as it can be. Exit code 1 if it is broken and does not say that it is false.
+    A run that breaks it is made as small as possible. The exit code is 1 if the statement is broken and does not say
+    itself that it is false.
 
     Example: [bold]coldtheory challenge mine.py --out broken.toml[/], then
     [bold]coldtheory replay broken.toml --statement mine.py[/]
@@ -75,7 +76,7 @@ def challenge_one(
 
 
 def check_statement(word: str, candidates: int, seed: int, as_json: bool) -> None:
-    """`coldtheory check` of one statement: a verdict for each of its forms."""
+    """Give a verdict for each form of one statement, as `coldtheory check` does."""
     told = named_statement(word)
     done = []
     for form in told.forms:
@@ -108,15 +109,15 @@ def check_statement(word: str, candidates: int, seed: int, as_json: bool) -> Non
 
 
 def _say(console: Console, done: Sequence[Challenge]) -> None:
-    """What the verdicts do not mean."""
+    """Print what the verdicts do not mean."""
     if any(one.verdict == "violated" and not one.clear for one in done):
         console.print(
-            "[yellow]broken by less than 0.1 % of the larger side: that may be rounding; see magnitude of bound()[/]"
+            "[yellow]broken by less than 0.1 % of the larger side, which may be rounding; see magnitude of bound()[/]"
         )
     for one in done:
         if one.verdict == "not applicable":
             console.print(
-                f"{one.form}: no run met all premises; say where to look, as in @form(T=(2, 8), solver='exact')"
+                f"{one.form}: no run met all premises; say where to search, as in @form(T=(2, 8), solver='exact')"
             )
 
 
@@ -133,7 +134,7 @@ def _number(tightest: float | None) -> str:
 
 
 def _places(plans: Sequence[Plan]) -> str:
-    """Where was looked, in a few words."""
+    """Say in a few words where the search looked."""
     low, high = plans[0].T
     words = [f"T = {low}" if low == high else f"T = {low} to {high}"]
     words += [f"d = {' or '.join(dict.fromkeys(str(plan.d) for plan in plans))}"]

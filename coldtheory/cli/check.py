@@ -43,25 +43,26 @@ def check(
         str | None,
         typer.Argument(
             metavar="[FILE.py|STATEMENT]",
-            help="Try every form of this statement on many runs, instead of checking claims; a Python file is run.",
+            help="Try every form of this statement on many runs, instead of checking claims. A Python file is run.",
         ),
     ] = None,
     only: Annotated[
         str | None,
         typer.Option(
-            "--only", help="Only this id, or the ids that begin so. Also a label; 'new:' is all beyond the paper."
+            "--only",
+            help="Only this id, or all ids that begin with it. A label works too: 'new:' is all beyond the paper.",
         ),
     ] = None,
-    explain: Annotated[str | None, typer.Option("--explain", help="Explain a claim instead of checking.")] = None,
+    explain: Annotated[str | None, typer.Option("--explain", help="Explain a claim instead of checking it.")] = None,
     runs: o.RunsOption = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Where to write. The verdicts of all claims, in a folder of results, for 'report'."),
+        typer.Option("--out", help="Where to write. The verdicts of all claims go into this folder, for 'report'."),
     ] = None,
     stale: Annotated[
         bool,
         typer.Option(
-            "--stale", help="Of the verdicts kept in --out (or results), find those again whose grounds have changed."
+            "--stale", help="Check only those claims again whose stored verdicts, in --out or results, are out of date."
         ),
     ] = False,
     markdown: Annotated[
@@ -73,16 +74,19 @@ def check(
     ] = False,
     candidates: Annotated[
         int | None,
-        typer.Option("--candidates", help=f"Number of runs to try. Of a statement: per form (default: {CANDIDATES})."),
+        typer.Option(
+            "--candidates",
+            help=f"Number of runs to try. It counts for each form of a statement (default: {CANDIDATES}).",
+        ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", help="Seed of the random numbers. Of a statement (default: 0).")
+        int | None, typer.Option("--seed", help="Seed of the random numbers. It counts for a statement (default: 0).")
     ] = None,
     as_json_: JsonOption = False,
 ) -> None:
-    """Check every claim of the paper, and the theorems beyond it; exit 1 if one changes from its recorded verdict.
+    """Check every claim of the paper and the theorems beyond it.
 
-    With a statement of your own, try all of its forms: exit 1 if one is violated and does not say that it is false.
+    The exit code is 1 if a verdict differs from the recorded one.
 
     Example: [bold]coldtheory check --only thm3[/], [bold]coldtheory check --explain thm3[/],
     [bold]coldtheory check --power[/] (what would settle open claims) and [bold]coldtheory check mine.py[/]
@@ -132,9 +136,9 @@ def _check(claims: Sequence[Claim], runs: Path | None) -> Outcomes:
 
 
 def _find_stale_again(path: Path, runs: Path | None) -> tuple[Row, ...]:
-    """Check what is stale among stored verdicts, and store all of them again."""
+    """Check the claims whose stored verdicts are out of date, and store all verdicts again."""
     if not path.is_file():
-        raise ColdError(f"no verdicts are kept in {path}; 'coldtheory check --out {path.parents[1]}' keeps some")
+        raise ColdError(f"there are no verdicts in {path}; 'coldtheory check --out {path.parents[1]}' stores some")
     kept = read_outcomes(path, runs)
     if not kept.to_check:
         return ()

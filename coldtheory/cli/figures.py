@@ -1,4 +1,4 @@
-"""`coldtheory figures` and `coldtheory plot`: what can be drawn, and drawing it, with its data made first."""
+"""`coldtheory figures` lists what can be drawn; `coldtheory plot` draws it, and makes missing data first."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from . import options as o
 from .options import PICTURES, RESULTS
 
 SCALE = Scale()
-_WIDTH = 80  # of lists that no terminal shows
+_WIDTH = 80  # of a list that is not shown in a terminal
 _STATE_COLOR = {"present": "green", "stale": "yellow", "missing": "dim"}
-_SETTABLE = ("T", "d", "n", "m", "spread")  # constants of tasks that options of a sweep set
+_SETTABLE = ("T", "d", "n", "m", "spread")  # constants of tasks that a sweep sets by options
 
 
 def add_to(app: typer.Typer) -> None:
@@ -67,7 +67,7 @@ def list_figures(
 
 
 def _print_commands(lacking: Sequence[Mapping[str, Any]], console: Console) -> None:
-    """What makes the runs that figures lack, each command once, on lines that can be copied."""
+    """Print the commands that make missing runs, each once, on lines that can be copied."""
     figures: dict[str, list[str]] = {}
     for entry in lacking:
         figures.setdefault(entry["command"], []).append(entry["id"])
@@ -90,11 +90,15 @@ def plot(
     ] = None,
     regime: o.DrawnRegimeOption = None,
     stored: Annotated[
-        bool, typer.Option("--stored", help="Draw only what is stored; exit 2 where data are missing or stale.")
+        bool,
+        typer.Option("--stored", help="Draw only from stored data; the exit code is 2 if data are missing or stale."),
     ] = False,
     run: Annotated[bool, typer.Option("--run", hidden=True)] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Compare the pictures' data with the code; exit 1 if any differs.")
+        bool,
+        typer.Option(
+            "--check", help="Compare the data of the pictures with the code; the exit code is 1 if any differ."
+        ),
     ] = False,
     results: o.ResultsOption = RESULTS,
     figures: o.FiguresOption = PICTURES,
@@ -119,7 +123,7 @@ def plot(
     if stored and run:
         raise ColdError("--stored draws only what is there and --run makes what is not; give one of the two")
     if run:
-        note("--run is what plot does anyway; leave it out, for the next release will not know it")
+        note("plot always does what --run asks for; leave it out, because the next release will not accept it")
     known = registry.figures(SCALE, Wanted(dataset, profile, paper, kept=results == RESULTS))
     chosen = list(known) if name == "all" else [registry.find(name, known)]
     if name != "all" and chosen[0].id in FIGURE_IDS and not check:
@@ -139,7 +143,7 @@ def plot(
 def draw(
     chosen: Sequence[Figure], data: Path, figures: Path, formats: str, *, several: bool, make: bool, as_json: bool
 ) -> None:
-    """Write pictures of the chosen figures, from what the folder `data` holds.
+    """Draw the chosen figures from what the folder `data` holds, and write the pictures.
 
     several : leave out what has no data, instead of complaining
     make    : compute what theory figures lack
@@ -170,7 +174,7 @@ def draw(
 
 
 def _of_sweep(figure: Figure, name: str | None, regime: str | None, results: Path) -> Figure:
-    """The figure of the sweep that is asked for; the gallery's where there is none, or where it is asked for."""
+    """Return the figure of the chosen sweep, or the one of the gallery if that is chosen or no sweep is stored."""
     sweeps = stored_sweeps(results)
     if name is not None and regime is not None:
         raise ColdError(f"{name} and --regime {regime} both say which sweep to draw; give one of the two")
@@ -195,12 +199,12 @@ def _of_sweep(figure: Figure, name: str | None, regime: str | None, results: Pat
 
 
 def _tasks_of(config: Mapping[str, Any]) -> str:
-    """Which tasks these are, whatever their number, dimension and samples."""
+    """Identify tasks by all that a sweep cannot set: their number, dimension and samples do not count."""
     return json.dumps({name: value for name, value in config.items() if name not in _SETTABLE}, sort_keys=True)
 
 
 def _sweep_V(source: Source, regime: str, results: Path) -> SweepRecord:
-    """The sweep that `coldtheory sweep V` makes of these tasks when told nothing else."""
+    """Make the sweep that `coldtheory sweep V` makes of these tasks by default."""
     cells = grid(source, "V", SCALE.V, SCALE.seeds)
     with Bar(f"sweep V {source.name}") as tell:
         run_cells(cells, results, progress=tell)
@@ -219,7 +223,7 @@ def _of_statement(chosen: Sequence[Figure], statement: str) -> Figure:
 
 def _entry(figure: Figure, results: Path, figures: Path) -> dict[str, Any]:
     picture = figures / f"{figure.id}.png"
-    states = [data.state(results) for data in figure.data]  # once: thousands of runs may be behind it
+    states = [data.state(results) for data in figure.data]  # asked once, as it may have to look at thousands of runs
     return {
         "id": figure.id, "aliases": list(figure.aliases), "label": figure.label, "kind": figure.kind,
         "title": figure.title, "sentence": figure.sentence, "state": worst(states), "command": figure.command,
@@ -249,7 +253,7 @@ def _make(figure: Figure, results: Path, console: Console) -> None:
 
 
 def _explain_skipped(skipped: Sequence[Figure], data: Path, console: Console) -> None:
-    """What is stale one by one, since old data may mislead; what is missing in one line."""
+    """Name each figure with stale data, since old data may mislead, and those without data in one line."""
     missing = []
     for figure in skipped:
         if figure.state(data) == "stale":
@@ -262,7 +266,7 @@ def _explain_skipped(skipped: Sequence[Figure], data: Path, console: Console) ->
 
 
 def _check(chosen: Sequence[Figure], figures: Path, *, as_json: bool) -> None:
-    with Bar("computing the data anew") as tell:
+    with Bar("computing the data again") as tell:
         found = gallery.check(chosen, figures, tell)
     if as_json:
         typer.echo(json.dumps(found))

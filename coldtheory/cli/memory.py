@@ -27,23 +27,26 @@ def memory(
         float, typer.Option("--model-radius", help="Every model is within this distance of the mean of every task.")
     ],
     error: Annotated[
-        float | None, typer.Option("--error", help="The error that is allowed; gives the memory size.")
+        float | None, typer.Option("--error", help="Allowed error. The command then computes the size of the memory.")
     ] = None,
     memory: Annotated[
-        int | None, typer.Option("--memory-per-task", help="Samples per task in the memory. Gives their error.")
+        int | None,
+        typer.Option(
+            "--memory-per-task", help="Samples per task in the memory. The command then computes their error."
+        ),
     ] = None,
     points: Annotated[
-        int | None, typer.Option("--points", help="Samples per task. Without it the supply is endless.")
+        int | None, typer.Option("--points", help="Samples per task. By default the supply is unlimited.")
     ] = None,
     tasks: Annotated[int, typer.Option("--past-tasks", help="Number of past tasks.")] = 1,
-    p: Annotated[float, typer.Option("--p", help="The probability with which the answer may fail.")] = 0.05,
-    curvature: Annotated[float, typer.Option("--curvature", help="The largest curvature of a sample's loss.")] = 1.0,
+    p: Annotated[float, typer.Option("--p", help="Probability with which the answer may be wrong.")] = 0.05,
+    curvature: Annotated[float, typer.Option("--curvature", help="Largest curvature of the loss of a sample.")] = 1.0,
     every: Annotated[
-        bool, typer.Option("--every/--mean", help="The largest error over the tasks, or their mean (default).")
+        bool, typer.Option("--every/--mean", help="Bound the largest error over the tasks, or (by default) their mean.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say how many samples per task keep the memory's losses close to the tasks' own, or how close they are.
+    """Compute how many samples per task the memory needs, or how large its error is.
 
     The error is the supremum over all models of |Phi_k - hatPhi_k|, the memory's part of D_{Phi,hatPhi}; see
     docs/theorems/memory_size.md. Example: [bold]coldtheory memory --sample-radius 1 --model-radius 2 --error 0.1[/]

@@ -32,7 +32,7 @@ _SOLVER = "How each task is solved: gd (gradient steps) or exact (the minimiser)
 _WINDOW = "With the reference best: choose among this many latest models."
 _NOISE = "Standard deviation of the gradient noise per coordinate."
 _RUNS = "Folder of finished training runs."
-_PROFILE = "Profile of the runs, which is a name for their size: paper, cpu or smoke."
+_PROFILE = "Profile of the runs, which names their size: paper, cpu or smoke."
 
 RegimeOption = Annotated[str, typer.Option("--regime", "-r", help=_TASKS)]
 DrawnRegimeOption = Annotated[
@@ -48,7 +48,7 @@ StatementArgument = Annotated[
 ]
 FormOption = Annotated[
     str | None,
-    typer.Option("--form", help="Form of the statement: printed, corrected, sharp, ... Without it the first one."),
+    typer.Option("--form", help="Form of the statement: printed, corrected, sharp, ... The default is the first one."),
 ]
 PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw a picture into this file.")]
 InstanceOption = Annotated[Path | None, typer.Option("--out", help="Where to write. The instance, in a .toml file.")]
@@ -56,7 +56,7 @@ SeedsOption = Annotated[
     str | None,
     typer.Option(
         "--seeds",
-        help="Seeds, by commas and as ranges: 6,7,8 or 0-19. Without it 0-19, or every stream that your file holds.",
+        help="Seeds, separated by commas or as a range: 6,7,8 or 0-19. The default is 0-19, or your file's streams.",
     ),
 ]
 TOption = Annotated[str | None, typer.Option("--tasks", "--T", help="Number of tasks.")]
@@ -69,13 +69,13 @@ DeltaOption = Annotated[str, typer.Option("--delta", help="Tolerance of the queu
 StepsOption = Annotated[str, typer.Option("--steps", help="Gradient steps per task.")]
 MemoryOption = Annotated[
     str | None,
-    typer.Option("--memory-per-task", help="Samples per task in the memory. Only for sampled tasks: see --points."),
+    typer.Option("--memory-per-task", help="Samples per task in the memory. This needs sampled tasks, see --points."),
 ]
 PointsOption = Annotated[
-    int | None, typer.Option("--points", help="Samples per task. Without it a task is its exact loss.")
+    int | None, typer.Option("--points", help="Samples per task. By default a task is its exact loss.")
 ]
 SpreadOption = Annotated[
-    float | None, typer.Option("--spread", help="Sampled tasks: standard deviation of the samples.")
+    float | None, typer.Option("--spread", help="Standard deviation of the samples, for sampled tasks.")
 ]
 ReferenceOption = Annotated[Literal["previous", "best", "stored"], typer.Option("--reference", help=_REFERENCE)]
 AnyReference = Annotated[Literal["previous", "best", "stored"] | None, typer.Option("--reference", help=_REFERENCE)]
@@ -97,49 +97,54 @@ Noises = Annotated[str, typer.Option("--noise", help=_NOISE)]
 ScheduleOption = Annotated[
     str | None,
     typer.Option(
-        "--V-schedule", help="V_t = V t^P (power:P), from V to R V (geometric:R), or a file with one factor per task."
+        "--V-schedule",
+        help="How V changes: V t^P (power:P), from V to R V (geometric:R), or a file with one factor per task.",
     ),
 ]
 JsonOption = command_line.JsonOption
 RunsOption = Annotated[
     Path | None,
-    typer.Option("--runs", help=f"{_RUNS} Without it: runs, if it holds some, or those of the package."),
+    typer.Option("--runs", help=f"{_RUNS} The default is runs, if it holds some, or those of the package."),
 ]
 OutOption = Annotated[
-    Path, typer.Option("--out", help="Where to write. A folder of stored sweeps; what it holds is not computed again.")
+    Path,
+    typer.Option("--out", help="Where to write. Runs are stored in this folder; what it holds is not computed again."),
 ]
 ResultsOption = Annotated[Path, typer.Option("--results", help="Folder of stored sweeps.")]
 FiguresOption = Annotated[Path, typer.Option("--figures", help="Folder of pictures.")]
-PictureFormats = Annotated[str, typer.Option("--format", help="Format of the output. png, pdf or both, by commas.")]
+PictureFormats = Annotated[
+    str, typer.Option("--format", help="Format of the output. It is png, pdf, or both separated by a comma.")
+]
 PictureDataset = Annotated[
     str | None,
     typer.Option(
-        "--dataset", help="Name of the benchmark. Training figures: instead of the paper's; OLD=NEW replaces one."
+        "--dataset",
+        help="Name of the benchmark. A training figure shows it instead of the paper's; OLD=NEW replaces one.",
     ),
 ]
 PictureProfile = Annotated[
-    str | None, typer.Option("--profile", help=f"{_PROFILE} Training figures: only runs of this profile are drawn.")
+    str | None, typer.Option("--profile", help=f"{_PROFILE} A training figure shows only these runs.")
 ]
 PaperOption = Annotated[
-    bool, typer.Option("--paper", help="Training figures: also draw the numbers that the paper prints.")
+    bool, typer.Option("--paper", help="Also draw the numbers that the paper prints, in training figures.")
 ]
 EngineOption = Annotated[
     Literal["loky", "dask", "serial"],
-    typer.Option("--engine", help="How jobs are computed. loky: on processes of this machine; or dask, or serial."),
+    typer.Option("--engine", help="How jobs are computed. loky uses processes of this machine, serial none."),
 ]
 JobsOption = Annotated[int, typer.Option("--jobs", help="Number of jobs at a time; -1 takes all cores.")]
 SchedulerOption = Annotated[str | None, typer.Option("--scheduler", help="Address of a running dask scheduler.")]
 
 
-RESULTS = Path("results")  #: where sweeps are stored, and looked for, unless told otherwise
-PICTURES = Path("figures")  #: where pictures are written, unless told otherwise
-SEEDS = 20  #: task streams of a sweep that is told nothing
-_DIGITS = 18  # of a number of seeds
-_POINT_BYTES = 100  # of a number in a list, with what is kept of it
+RESULTS = Path("results")  #: the default folder of stored sweeps
+PICTURES = Path("figures")  #: the default folder of pictures
+SEEDS = 20  #: the default number of task streams in a sweep
+_DIGITS = 18  # of the largest number of seeds
+_POINT_BYTES = 100  # that a number in a list takes, with everything that is kept for it
 
 
 def typed(value: float) -> str:
-    """A number as one types it.
+    """Return a number as one types it.
 
     >>> typed(200.0), typed(0.0004)
     ('200', '4e-4')
@@ -153,7 +158,7 @@ PAPER = {name: typed(value) for name, value in vars(TOY).items()}
 
 
 def parse_grid(text: str, name: str) -> list[float]:
-    """`10:1000:20log` (or `:20lin`, `:20` for lin), a comma list, or one number.
+    """Read a grid `10:1000:20log` (or `:20lin`, or `:20` for the same), a list with commas, or one number.
 
     >>> parse_grid("1:100:3log", "V")
     [1.0, 10.0, 100.0]
@@ -175,11 +180,11 @@ def parse_grid(text: str, name: str) -> list[float]:
         raise (error if isinstance(error, ColdError) else wrong) from None
     if len(values) == 0 or not np.isfinite(values).all():
         raise wrong
-    return [float(f"{value:.12g}") for value in values]  # ends stay what the user typed
+    return [float(f"{value:.12g}") for value in values]  # so that the ends are the numbers that were typed
 
 
 def parse_one(text: str, name: str, axis: str = "") -> float:
-    """A single number, for an option that this command does not sweep; another one does, along the axis."""
+    """Read a single number, for an option that this command does not vary; a sweep along the axis does."""
     values = parse_grid(text, name)
     if len(values) != 1:
         raise ColdError(f"--{name} takes one number here; to vary it use: coldtheory sweep {axis or name}")
@@ -187,7 +192,7 @@ def parse_one(text: str, name: str, axis: str = "") -> float:
 
 
 def parse_whole(text: str, name: str, axis: str = "") -> int:
-    """A single whole number, in the same way."""
+    """Read a single whole number in the same way."""
     value = parse_one(text, name, axis)
     if not math.isfinite(value) or value != int(value):
         raise ColdError(f"--{name} must be a whole number, got {text}")
@@ -195,7 +200,7 @@ def parse_whole(text: str, name: str, axis: str = "") -> int:
 
 
 def parse_eta(text: str) -> tuple[float | Literal["auto"], float | None]:
-    """The step size, and the factor of `auto:C`.
+    """Read the step size, and the factor of `auto:C`.
 
     >>> parse_eta("auto"), parse_eta("auto:0.9"), parse_eta("1e-3")
     (('auto', None), ('auto', 0.9), (0.001, None))
@@ -207,7 +212,7 @@ def parse_eta(text: str) -> tuple[float | Literal["auto"], float | None]:
 
 
 def parse_schedule(text: str | None) -> str | None:
-    """The text of --V-schedule; of a file its factors, so that the name of the file does not matter."""
+    """Return the text of --V-schedule; a file is replaced by its factors, so that its name does not matter."""
     if text is None or ":" in text:
         return text
     factors = read_bytes(Path(text)).decode("utf-8", errors="replace").replace(",", " ").split()
@@ -215,7 +220,7 @@ def parse_schedule(text: str | None) -> str | None:
 
 
 def parse_names(text: str) -> list[str]:
-    """A list of names, each with numbers of its own where it has some.
+    """Read a list of names, some of which have numbers of their own.
 
     >>> parse_names("queue,nupi:kappa_i=1,kappa_p=2,leaky"), parse_names("list:1,2,4,power:0.5")
     (['queue', 'nupi:kappa_i=1,kappa_p=2', 'leaky'], ['list:1,2,4', 'power:0.5'])
@@ -237,14 +242,14 @@ def parse_range(text: str | None) -> tuple[float, float] | None:
 
 
 def parse_seeds(text: str | None) -> list[int] | int:
-    """The seeds of --seeds. Without it the number of seeds that a sweep has of itself: a file may hold other streams.
+    """Read --seeds. Without it, return the default number of seeds, which a file with streams of its own replaces.
 
     >>> parse_seeds("0-2,7"), parse_seeds(None)
     ([0, 1, 2, 7], 20)
     """
     if text is None:
         return SEEDS
-    if text.isdecimal() and len(text) <= _DIGITS and int(text) > 0:  # the old spelling: how many there are
+    if text.isdecimal() and len(text) <= _DIGITS and int(text) > 0:  # the old spelling gave the number of seeds
         command_line.tell_old_name(f"--seeds {text}", f"--seeds 0-{int(text) - 1}")
         return int(text)
     return command_line.seeds_of(text)
@@ -255,7 +260,7 @@ def parse_sources(regime: str) -> list[Source]:
 
 
 def check_runs(folder: Path | None) -> Path | None:
-    """The folder of --runs, if there is one."""
+    """Return the folder of --runs, and raise if it does not exist."""
     if folder is not None and not folder.is_dir():
         raise ColdError(f"there is no folder {folder}; give --runs a folder that 'cold run' or 'cold study run' wrote")
     return folder

@@ -1,4 +1,4 @@
-"""`coldtheory replay`: a counterexample runs again, stored ones by name, saved ones by file."""
+"""`coldtheory replay` runs a counterexample again: a stored one by its name, a saved one by its file."""
 
 from __future__ import annotations
 
@@ -25,28 +25,32 @@ def add_to(app: typer.Typer) -> None:
 
 
 def replay(
-    file: Annotated[str | None, typer.Argument(help="A file of `search --out`, or the name of a stored one.")] = None,
+    file: Annotated[
+        str | None, typer.Argument(help="A file that `search --out` wrote, or the name of a stored counterexample.")
+    ] = None,
     form: Annotated[
         str | None,
         typer.Option(
-            "--form", help="Form of the statement: printed, corrected, sharp, ... It is shown beside the stored one."
+            "--form", help="Form of the statement: printed, corrected, sharp, ... It is shown beside the stored form."
         ),
     ] = None,
     statement: Annotated[
         str | None,
         typer.Option(
             "--statement",
-            help="Python file of a statement of your own, which is run. The one that the instance is about.",
+            help="Python file of a statement of your own, which is run. The instance is about it.",
         ),
     ] = None,
     plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Rerun a counterexample: both sides of its form and of the form that holds. Without a name, list the stored ones.
+    """Run a counterexample again, and print both sides of its form and of the form that holds.
 
-    Exit code 1 if the sides are not those that the file gives, 2 if the file is damaged.
+    Without a name, the stored counterexamples are listed.
 
-    Example: [bold]coldtheory replay lemma1_main_text[/] and [bold]coldtheory replay mine.toml --form corrected[/]
+    The exit code is 1 if the sides are not those in the file, and 2 if the file is damaged.
+
+    Examples: [bold]coldtheory replay lemma1_main_text[/] and [bold]coldtheory replay mine.toml --form corrected[/]
     """
     if file is None:
         _list(as_json)
@@ -76,7 +80,7 @@ def draw_instance(again: Rerun, path: Path) -> None:
 
 
 def record(again: Rerun) -> dict[str, Any]:
-    """All that is printed, for scripts."""
+    """Return all that is printed, for scripts."""
     instance = again.instance
     return {
         "name": instance.name,
@@ -106,7 +110,7 @@ def side_record(bound: Bound) -> dict[str, Any]:
 
 
 def show_bound(console: Console, bound: Bound, waived: tuple[str, ...] = ()) -> None:
-    """Both sides, the terms of the right one, and the premises."""
+    """Print both sides, the terms of the right side, and the premises."""
     colour = {"holds": "green", "violated": "red"}.get(str(bound.outcome), "blue")
     console.print(f"[bold]{bound.id}[/], form [bold]{bound.form}[/]: [{colour}]{bound.outcome}[/]")
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 1, 0, 2))

@@ -33,19 +33,23 @@ def add_to(app: typer.Typer) -> None:
 
 
 def write_report(
-    out: Annotated[Path, typer.Option("--out", help="Where to write. The HTML file.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option("--out", help="Where to write. The page is this HTML file.")] = Path(
+        "report.html"
+    ),
     results: Annotated[
-        Path | None, typer.Option("--results", help="Folder of stored sweeps. Without it: results.")
+        Path | None, typer.Option("--results", help="Folder of stored sweeps. The default is results.")
     ] = None,
     figures: Annotated[
-        Path | None, typer.Option("--figures", help="Folder of pictures. Without it: figures, if it is there.")
+        Path | None, typer.Option("--figures", help="Folder of pictures. The default is figures, if it exists.")
     ] = None,
     outcomes: Annotated[
-        Path | None, typer.Option("--outcomes", help="Verdicts to show: what 'check --json' printed.")
+        Path | None, typer.Option("--outcomes", help="File with the verdicts to show, as 'check --json' prints them.")
     ] = None,
     statement: Annotated[
         list[str] | None,
-        typer.Option("--statement", help="Python file of a statement of your own, which is run. May be repeated."),
+        typer.Option(
+            "--statement", help="Python file of a statement of your own, which is run. The option may be repeated."
+        ),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check-claims", help="Check every claim now, and store the verdicts.")
@@ -66,7 +70,7 @@ def write_report(
     if out.parent.exists() and not out.parent.is_dir():
         raise ColdError(f"cannot write {out}, as {out.parent} is a file; choose another path with --out")
     if check and outcomes is not None:
-        raise ColdError("--check-claims finds the verdicts and --outcomes reads them: give one of the two")
+        raise ColdError("--check-claims finds verdicts and --outcomes reads them; give one of the two")
     if results is not None and not results.is_dir():
         raise ColdError(f"there is no folder {results}; give --results a folder that 'coldtheory sweep' wrote")
     if figures is not None and not figures.is_dir():
@@ -148,8 +152,8 @@ def _tell(found: Outcomes, out: Path, size: int, *, as_json: bool) -> None:
 
 def serve(
     file: Annotated[Path, typer.Option("--file", help="The report to show.")] = Path("report.html"),
-    port: Annotated[int, typer.Option("--port", help="Port on 127.0.0.1; 0 takes a free one.")] = 0,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser too.")] = True,
+    port: Annotated[int, typer.Option("--port", help="Port on 127.0.0.1; 0 chooses a free one.")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Also open the browser.")] = True,
     as_json: o.JsonOption = False,
 ) -> None:
     """Show the report in a browser, on this machine only, until Ctrl-C.

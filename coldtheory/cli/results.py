@@ -25,7 +25,7 @@ _Reading = with_old_names({"--out": "--results"})
 
 @app.command("ls", cls=_Reading)
 def list_results(results: ResultsOption = RESULTS, as_json: JsonOption = False) -> None:
-    """What the results folder holds.
+    """List the row files of a folder of results.
 
     Example: [bold]coldtheory results ls[/]
     """
@@ -44,7 +44,7 @@ def list_results(results: ResultsOption = RESULTS, as_json: JsonOption = False) 
 
 @app.command("keys")
 def list_keys(as_json: JsonOption = False) -> None:
-    """What every key of a row means, in the stored files and in --json.
+    """Explain every key of a row, as it stands in stored files and in the output of --json.
 
     Example: [bold]coldtheory results keys[/]
     """
@@ -62,17 +62,23 @@ def list_keys(as_json: JsonOption = False) -> None:
 @app.command("export")
 def export_results(
     name: Annotated[str, typer.Argument(help="A name as 'results ls' prints it.")],
-    form: Annotated[str, typer.Option("--format", help=f"Format of the output. {', '.join(EXPORTS)}.")] = "csv",
+    form: Annotated[
+        str, typer.Option("--format", help=f"Format of the output. It is one of {', '.join(EXPORTS)}.")
+    ] = "csv",
     out: Annotated[
-        Path | None, typer.Option("--out", help="Where to write. A file; - for the output. Default: NAME.FORMAT here.")
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Where to write. The rows go into this file, or to stdout if it is -. The default is NAME.FORMAT.",
+        ),
     ] = None,
     results: ResultsOption = RESULTS,
     file: Annotated[Path | None, typer.Option("--file", hidden=True)] = None,
 ) -> None:
-    """Write the rows of a result for other programs.
+    """Write stored rows for other programs.
 
-    CSV and Parquet have a column per key of a row (the source of the tasks is JSON) and each row's commit and time.
-    JSON is the format that earlier versions store: in a results folder it is read again.
+    CSV and Parquet have a column for each key of a row (the source of the tasks is JSON), and for its commit and time.
+    JSON is the format in which earlier versions stored rows, and it is read again in a folder of results.
 
     Example: [bold]coldtheory results export high-d901998e --format csv[/]
     """
@@ -88,7 +94,7 @@ def export_results(
     target = Path(f"{name}.{form}") if out is None else out
     shown = str(target) == "-"
     if shown and form == "parquet":
-        raise ColdError("parquet is no text; give --out a file name")
+        raise ColdError("parquet is not text; give --out a file name")
     output = nullcontext(typer.get_binary_stream("stdout")) if shown else replacing(target)
     with StoredRows(path) as stored, stored.unchanged(), output as to:
         EXPORTS[form](stored, to)
@@ -118,7 +124,7 @@ def remove_results(
 
 
 def _known(results: Path, names: list[str] | None) -> dict[str, Path]:
-    """The row files of these names, or all of the folder."""
+    """Return the row files of these names, or all of the folder."""
     known = {path.stem: path for path in row_files(results)}
     for name in names or ():
         if name not in known:

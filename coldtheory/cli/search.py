@@ -34,7 +34,8 @@ def search_one(
     statement: StatementArgument,
     form: FormOption = None,
     T: Annotated[
-        str | None, typer.Option("--tasks", "--T", help="Number of tasks. A range 3-8 is gone through.")
+        str | None,
+        typer.Option("--tasks", "--T", help="Number of tasks. A range such as 3-8 is searched number by number."),
     ] = None,
     d: o.DimensionOption = None,
     blocks: Annotated[
@@ -45,17 +46,23 @@ def search_one(
     solver: o.AnySolver = None,
     hessians: Annotated[
         Literal["identity", "scalar", "psd"] | None,
-        typer.Option("--hessians", help="Which Hessians the tasks may have."),
+        typer.Option("--hessians", help="Kind of Hessians that the tasks may have."),
     ] = None,
     memory: Annotated[
         bool | None,
-        typer.Option("--memory-losses/--no-memory-losses", help="Whether memory losses may differ from the tasks'."),
+        typer.Option(
+            "--memory-losses/--no-memory-losses",
+            help="Whether losses on the memory may differ from those of the tasks.",
+        ),
     ] = None,
     steps: Annotated[int | None, typer.Option("--steps", help="Gradient steps per task.")] = None,
-    step_limit: Annotated[float | None, typer.Option("--step-limit", help="The largest eta alpha_t.")] = None,
+    step_limit: Annotated[float | None, typer.Option("--step-limit", help="Largest value of eta alpha_t.")] = None,
     V_moves: Annotated[
         Literal["no", "up", "down", "any"] | None,
-        typer.Option("--V-moves", help="How V_t may change from task to task: no, never fall, never rise, or any."),
+        typer.Option(
+            "--V-moves",
+            help="How V_t may change from task to task: not at all (no), never down (up), never up (down), or any.",
+        ),
     ] = None,
     eta_rule: Annotated[
         Literal["constant", "auto"] | None,
@@ -63,7 +70,7 @@ def search_one(
     ] = None,
     controller: o.AnyController = None,
     noise_seeds: Annotated[
-        int | None, typer.Option("--noise-seeds", help="Noisy gradients: number of runs whose mean is judged.")
+        int | None, typer.Option("--noise-seeds", help="Number of runs whose mean is judged, for noisy gradients.")
     ] = None,
     without: Annotated[
         list[str] | None, typer.Option("--without", help="Name of a premise that need not hold; may be repeated.")
@@ -74,22 +81,24 @@ def search_one(
     rounds: Annotated[int | None, typer.Option("--rounds", help="Stop after this many restarts.")] = None,
     candidates: Annotated[int | None, typer.Option("--candidates", help="Number of runs to try.")] = None,
     seed: Annotated[
-        int, typer.Option("--seed", help="Seed of the random numbers. On one machine, equal seeds try equal runs.")
+        int, typer.Option("--seed", help="Seed of the random numbers. On one machine, equal seeds try the same runs.")
     ] = 0,
     until_broken: Annotated[
         bool | None,
         typer.Option(
             "--until-broken/--keep-going",
-            help="Stop at the first clear violation (default: for forms that nobody says are true).",
+            help="Stop at the first clear violation (the default for forms that are not said to be true).",
         ),
     ] = None,
     out: o.InstanceOption = None,
     plot: o.PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Search optima, curvatures, memory, V, delta and eta for the largest left/right side of a statement.
+    """Search for the run on which the left side of a statement is largest compared with its right side.
 
-    Example: [bold]coldtheory search thm1 --seconds 60 --out found.toml --plot found.png[/], then
+    Optima, curvatures, the memory, V, delta and eta are varied.
+
+    Examples: [bold]coldtheory search thm1 --seconds 60 --out found.toml --plot found.png[/], then
     [bold]coldtheory replay found.toml[/]; [bold]coldtheory search moving_gap --V-moves down --reference stored[/]
     """
     check_endings(out, plot)
@@ -117,7 +126,7 @@ def search_one(
 
 
 def check_endings(out: Path | None, plot: Path | None) -> None:
-    """Raises before anything is computed if the files to write have other endings than they should."""
+    """Raise, before anything is computed, if a file to write has the wrong ending."""
     for path, endings in ((out, (".toml",)), (plot, (".png", ".pdf"))):
         if path is not None and path.suffix not in endings:
             raise ColdError(f"{path} must end in {' or '.join(endings)}")
@@ -135,7 +144,7 @@ def _parse_T(text: str | None) -> tuple[int, int] | None:
 
 
 def _watched(statement: Statement, form: str, plan: Plan, **how: Any) -> Found:
-    """The search, with the time that it took, or that is left, on stderr."""
+    """Search, and show the elapsed or remaining time on stderr."""
     shown = ("{task.description} {task.fields[time]}", "round {task.fields[round]}", "T = {task.fields[T]}",
              "tightest {task.fields[score]:.4f}")  # fmt: skip
     text = TextColumn(", ".join(shown))
@@ -174,7 +183,7 @@ def record(found: Found) -> dict[str, Any]:
 
 
 def show(found: Found) -> None:
-    """The tightest constant, both sides, and the instance."""
+    """Print the tightest constant, both sides, and the instance."""
     console = Console(highlight=False)
     best = found.best
     if best.constant is None:

@@ -1,4 +1,4 @@
-"""`coldtheory simulate`: one setting, summarised, and kept if asked."""
+"""`coldtheory simulate` runs one setting, prints a summary, and saves the run on request."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def simulate_one(
     memory: o.MemoryOption = None,
     points: o.PointsOption = None,
     spread: o.SpreadOption = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers. Of the task stream.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers. It chooses the task stream.")] = 0,
     reference: o.ReferenceOption = "previous",
     weights: o.WeightsOption = "mean",
     solver: o.SolverOption = "gd",
@@ -48,11 +48,11 @@ def simulate_one(
     controller: o.ControllerOption = "queue",
     V_schedule: o.ScheduleOption = None,
     save: Annotated[
-        Path | None, typer.Option("--save", help="Keep models, queues and series in this .npz file.")
+        Path | None, typer.Option("--save", help="Save models, queues and series in this .npz file.")
     ] = None,
     as_json: o.JsonOption = False,
 ) -> None:
-    """Run one setting and summarise it.
+    """Run one setting and print a summary.
 
     Example: [bold]coldtheory simulate --regime high --V 200 --save run.npz[/]
     """

@@ -43,7 +43,7 @@ from .options import RESULTS
 
 @dataclass(frozen=True)
 class _Defaults:
-    """What a sweep does when told nothing: the grid of its own axis, single values elsewhere."""
+    """The defaults of a sweep: a grid for its own axis, and single values for the rest."""
 
     V: str = o.PAPER["V"]
     eta: str = o.PAPER["eta"]
@@ -90,9 +90,9 @@ _EXAMPLES: dict[str, str] = {
 }
 _ABOUT = f"""Sweep one setting and store every cell: {", ".join(_DEFAULTS).replace("_", "-")}.
 
-The option of the setting itself takes the grid or the list of names; without it there is a default one.
+The option of that setting takes the grid or the list of names; it has a default.
 
-Example: [bold]coldtheory sweep V --regime high[/]
+Examples: [bold]coldtheory sweep V --regime high[/]
 
 [bold]coldtheory sweep controller --regime conflict[/]
 
@@ -103,7 +103,7 @@ Example: [bold]coldtheory sweep V --regime high[/]
 [bold]coldtheory sweep V-schedule --V-schedule constant,power:0.33[/]
 """
 _Sweep = with_old_names({"--memory": "--memory-per-task"})
-_OTHER_NAMES = {"tasks": "T", "memory_per_task": "memory"}  # of axes: as their options are called
+_OTHER_NAMES = {"tasks": "T", "memory_per_task": "memory"}  # of axes, after the names of their options
 _TITLES = {"avg_grad_sq_before": "grad² before", "avg_grad_sq_after": "grad² after", "avg_Qbar": "queue Q̄"}
 
 
@@ -116,7 +116,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def _command(swept: str | None) -> Callable[..., None]:
-    """`sweep AXIS`, or the command of one axis with that axis as a default that nobody sees."""
+    """Make the command `sweep AXIS`, or that of one axis, which is then a hidden default."""
     default: Any = SimpleNamespace(**dict.fromkeys(asdict(_Defaults())))  # to be filled in when the axis is known
     argument: Any = typer.Argument(metavar="AXIS", help="The setting to sweep, such as V, controller or reference.")
     if swept is not None:
@@ -144,7 +144,9 @@ def _command(swept: str | None) -> Callable[..., None]:
         noise: o.Noises = default.noise,
         controller: o.ControllerOption = default.controller,
         V_schedule: o.ScheduleOption = default.V_schedule,
-        fit: Annotated[str | None, typer.Option("--fit", help="Range of the slope fit, such as 50:200.")] = None,
+        fit: Annotated[
+            str | None, typer.Option("--fit", help="Range in which slopes are fitted, such as 50:200.")
+        ] = None,
         as_json: o.JsonOption = False,
         out: o.OutOption = RESULTS,
         engine: o.EngineOption = "loky",
@@ -177,7 +179,9 @@ def _command(swept: str | None) -> Callable[..., None]:
                 try:
                     found = run_cells(cells, out, engine=engine, n_jobs=jobs, scheduler=scheduler, progress=tell)
                 except KeyboardInterrupt:
-                    Console(stderr=True).print("interrupted; finished cells are stored, the same command resumes")
+                    Console(stderr=True).print(
+                        "interrupted; finished cells are stored, and the same command goes on from there"
+                    )
                     raise typer.Exit(130) from None
             if not as_json:
                 _print(found, along, between)
@@ -203,13 +207,13 @@ def _command(swept: str | None) -> Callable[..., None]:
 
 
 def _name_of(cells: Sequence[SweepCell]) -> str:
-    """The tasks of a sweep in a word, for its name."""
+    """Return the tasks of a sweep in a word, for its name."""
     names = list(dict.fromkeys(cell.source.name for cell in cells))
     return "all" if names == list(REGIMES) else "+".join(names)
 
 
 def _grid_of(swept: str, given: dict[str, Any]) -> tuple[str, list[Any], str]:
-    """The axis of the grid, its values, and the controller without what is swept of it."""
+    """Return the axis of the grid, its values, and the controller without the parameter that is varied."""
     controller = str(given["controller"])
     if swept == "eta_factor":
         kind, _, grid_text = str(given["eta"]).partition(":")
@@ -239,7 +243,7 @@ def _grid_of(swept: str, given: dict[str, Any]) -> tuple[str, list[Any], str]:
 
 
 def _numbers(given: dict[str, Any], axis: str) -> Numbers:
-    """The settings of a run that are not swept."""
+    """Return the settings of a run that are not varied."""
 
     def one(name: str) -> float:
         return o.parse_one(str(given[name]), name)
@@ -260,7 +264,7 @@ def _numbers(given: dict[str, Any], axis: str) -> Numbers:
 
 
 def _scheme(given: dict[str, Any], axis: str, controller: str) -> Scheme:
-    """The rest of what is not swept; an axis of the scheme keeps its default here and is filled in cell by cell."""
+    """Return the other settings that are not varied; an axis among them keeps its default and is set cell by cell."""
     kept = {name: given[name] for name in ("reference", "weights", "solver") if name != axis}
     for name, value in kept.items():
         checks.choice(name, value, get_args({"reference": Reference, "weights": Weights, "solver": Solver}[name]))
@@ -275,7 +279,7 @@ def _scheme(given: dict[str, Any], axis: str, controller: str) -> Scheme:
 
 
 def _print(rows: Sequence[Row], axis: str, between: tuple[float, float] | None) -> None:
-    """One line per value of the axis (means over seeds), then slopes and the turning point."""
+    """Print one line per value of the axis (means over seeds), then slopes and the turning point."""
     console = Console()
     seeds = len({row["seed"] for row in rows})
     console.print(f"[bold]{rows[0]['regime']}[/], {seeds} seed{'s' if seeds > 1 else ''}: {_fixed(rows[0], axis)}")
@@ -294,7 +298,7 @@ def _print(rows: Sequence[Row], axis: str, between: tuple[float, float] | None) 
     console.print(table)
     if any(row.get("avg_forgetting") is not None for row in rows):  # rows of older versions do not have it
         lost = [_short(mean_over_seeds(here, "avg_forgetting").mean, digits=2) for here in groups]
-        console.print(f"mean forgetting of a past task, line by line: {', '.join(lost)}")
+        console.print(f"mean forgetting of past tasks, line by line: {', '.join(lost)}")
     console.print("[dim]± s.e. over seeds; D_Φ and ρ̄ over the smallest ball around optima and models;[/]")
     console.print("[dim]η·α is the largest over t; step ≤½: η ≤ 1/(2α_t) in every run, ≤1: η ≤ 1/α_t;[/]")
     if axis not in NAMED:
@@ -316,7 +320,7 @@ def _print(rows: Sequence[Row], axis: str, between: tuple[float, float] | None) 
 
 
 def _tolerance_text(rows: Sequence[Row]) -> str:
-    """Whether delta leaves room for the ideal problem, as Theorems 1 and 2 ask."""
+    """Say whether delta satisfies the premise of Theorems 1 and 2."""
     met = sum(row["delta"] > row["delta_min"] for row in rows)
     which = "in every run" if met == len(rows) else "in no run" if met == 0 else f"in {met} of {len(rows)} runs"
     smallest = mean_over_seeds(rows, "delta_min").mean
@@ -324,7 +328,7 @@ def _tolerance_text(rows: Sequence[Row]) -> str:
 
 
 def _label(value: object, axis: str) -> str:
-    """A value of the axis; a controller with its usual parameters by its name alone."""
+    """Return a value of the axis as text; a controller with its usual parameters is only its name."""
     if axis == _CONTROLLER and (rule := controller_of(str(value))) == type(rule)():
         return rule.name
     return _short(value)
@@ -335,7 +339,7 @@ def _as_number(value: object) -> float:
 
 
 def _fixed(row: Row, axis: str) -> str:
-    """The settings that do not vary."""
+    """Return the settings that do not vary."""
     wanted = ("T", "d", "memory", "V", "eta", "eta_factor", "delta", "steps", "V_schedule")
     names = [n for n in wanted if n != axis and row.get(n) is not None]
     if row.get("controller") and not axis.startswith(_CONTROLLER):
@@ -352,7 +356,7 @@ def _mean_text(value: Spread) -> str:
 
 
 def _short(value: object, digits: int = 3) -> str:
-    """Few characters: 0.0123, 1.2e-5, 1500."""
+    """Write a number with few characters: 0.0123, 1.2e-5, 1500."""
     if not isinstance(value, int | float):
         return str(value)
     if math.isnan(value):

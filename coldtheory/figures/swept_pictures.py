@@ -27,22 +27,20 @@ def draw_gradient(tables: Mapping[str, Table]) -> Figure:
     table = _only(tables)
     figure, axes = _panels(table, columns=1)
     for number, (ax, regime) in enumerate(zip(axes.flat, table.values("regime"), strict=True)):
-        here = table.where(regime=regime)
+        here, color = table.where(regime=regime), _color(regime, number)
         x, before = _over_axis(here, "avg_grad_sq_before")
         _, after = _over_axis(here, "avg_grad_sq_after")
-        color = _color(regime, number)
-        s.band(ax, x, before, color=color, label="before each task", marker="o", markersize=2.5, **s.BEFORE)
-        s.band(ax, x, after, color=color, label="after it", marker="s", markersize=2.5, **s.AFTER)
+        _curve(ax, here, x, before, color=color, label="before each task", marker="o", **s.BEFORE)
+        _curve(ax, here, x, after, color=color, label="after it", marker="s", **s.AFTER)
         least = minimum_of(x, before) if _is_number(here) else None
         if least is not None:
-            ax.axvline(least.mean, color=s.GREY, linewidth=0.8, linestyle=":", zorder=0)
             words = f"smallest at {_plain_name(here)} = {least.mean:.4g} ± {least.se:.2g}"
-            ax.plot([], [], color=s.GREY, linewidth=0.8, linestyle=":", label=words)
+            ax.axvline(least.mean, color=s.GREY, linewidth=0.8, linestyle=":", zorder=0, label=words)
         _label(ax, here, s.GRADIENT)
         _scale(ax, "y", np.concatenate([before.ravel(), after.ravel()]))
         ax.set_title(_title(regime))
         ax.legend(loc="best")
-    return _finished(figure, axes)
+    return _finished(figure, axes, table)
 
 
 def draw_queues(tables: Mapping[str, Table]) -> Figure:
@@ -53,55 +51,71 @@ def draw_queues(tables: Mapping[str, Table]) -> Figure:
         here, color = table.where(regime=regime), _color(regime, number)
         left, right = pair
         x, queue = _over_axis(here, "avg_Qbar")
-        s.band(left, x, queue, color=color, marker="o", markersize=2.5)
+        _curve(left, here, x, queue, color=color, marker="o")
         _label(left, here, s.QUEUE)
         _scale(left, "y", np.array([queue.min(axis=0), queue.mean(axis=0), queue.max(axis=0)]))
-        x, mean = _over_axis(here, "avg_forgetting")
-        _, largest = _over_axis(here, "max_forgetting")
-        s.band(right, x, mean, color=color, label="mean", marker="o", markersize=2.5)
-        s.band(right, x, largest, color=color, label="largest", marker="s", markersize=2.5, **s.AFTER)
+        for name, words, marker, style in (
+            ("avg_forgetting", "mean", "o", s.BEFORE),
+            ("max_forgetting", "largest", "s", s.AFTER),
+        ):
+            _curve(right, here, *_over_axis(here, name), color=color, label=words, marker=marker, **style)
         right.axhline(0.0, color=s.GREY, linewidth=0.6, zorder=0)
         _label(right, here, "forgetting of past tasks")
         right.legend(loc="best")
         for ax in pair:
             ax.set_title(_title(regime))
-    return _finished(figure, axes)
+    return _finished(figure, axes, table)
 
 
 def draw_tradeoff(tables: Mapping[str, Table]) -> Figure:
-    """One panel per source of tasks: the gradient over the queue, a point per value of what was varied."""
+    """One panel per source of tasks: the gradient over the queue, a point per value of what was varied.
+
+    The colour of a point is its value; where names were varied, the name stands beside it.
+    """
     table = _only(tables)
     figure, axes = _panels(table, columns=1)
-    values = np.unique(table["value"]) if _is_number(table) else np.arange(len(table.values("value")), dtype=float)
-    logarithmic = _is_number(table) and values.min() > 0 and len(values) > 1
-    norm = mpl.colors.LogNorm(values.min(), values.max()) if logarithmic else mpl.colors.Normalize(0, values.max() or 1)
-    colors = mpl.colormaps["viridis"]
+    numbers = np.unique(table["value"]) if _is_number(table) else np.zeros(1)
+    logarithmic = numbers.min() > 0 and len(numbers) > 1
+    norm = (mpl.colors.LogNorm if logarithmic else mpl.colors.Normalize)(numbers.min(), numbers.max())
     for number, (ax, regime) in enumerate(zip(axes.flat, table.values("regime"), strict=True)):
         here = table.where(regime=regime)
         x, queue = _over_axis(here, "avg_Qbar")
         queues = queue.mean(axis=0)
-        shown = []
-        for name, style, marker, words in (
-            ("avg_grad_sq_before", s.BEFORE, "o", "before each task"),
-            ("avg_grad_sq_after", s.AFTER, "s", "after it"),
+        shown = {name: _over_axis(here, name)[1].mean(axis=0) for name in ("avg_grad_sq_before", "avg_grad_sq_after")}
+        for gradient, marker, words, style in zip(
+            shown.values(), "os", ("before each task", "after it"), (s.BEFORE, s.AFTER), strict=True
         ):
-            gradient = _over_axis(here, name)[1].mean(axis=0)
-            shown.append(gradient)
-            line: Any = {"color": _color(regime, number), "linewidth": 0.9, "zorder": 1, **style}
-            ax.plot(queues, gradient, label=words, marker=marker, markersize=3, **line)
-            ax.scatter(queues, gradient, c=x, cmap=colors, norm=norm, s=14, marker=marker, zorder=2, linewidths=0)
-            for place, value in enumerate(here.values("value") if not _is_number(here) else ()):
-                at = (queues[place], gradient[place])
-                ax.annotate(str(value), at, xytext=(3, 4), textcoords="offset points", fontsize=6)
+            line: Any = {**style} if _is_number(here) else {"linestyle": "none"}
+            color = _color(regime, number)
+            ax.plot(queues, gradient, label=words, marker=marker, markersize=3.5, color=color, linewidth=0.9, **line)
+            if _is_number(here):
+                ax.scatter(
+                    queues, gradient, c=x, cmap="viridis", norm=norm, s=14, marker=marker, zorder=3, linewidths=0
+                )
+        if not _is_number(here):
+            for place, value in enumerate(here.values("value")):
+                at = (queues[place], shown["avg_grad_sq_before"][place])
+                ax.annotate(str(value), at, xytext=(0, 5), textcoords="offset points", ha="center", fontsize=6)
+            ax.margins(0.2)
         ax.set(xlabel=s.QUEUE, ylabel=s.GRADIENT)
         _scale(ax, "x", queues)
-        _scale(ax, "y", np.concatenate(shown))
+        _scale(ax, "y", np.concatenate(list(shown.values())))
         ax.set_title(_title(regime))
         ax.legend(loc="best")
     if _is_number(table):
-        bar = figure.colorbar(mpl.cm.ScalarMappable(norm, colors), ax=list(axes.flat), pad=0.02, aspect=25)
+        bar = figure.colorbar(mpl.cm.ScalarMappable(norm, "viridis"), ax=list(axes.flat), pad=0.02, aspect=25)
         bar.set_label(_axis_name(table))
-    return _finished(figure, axes)
+    return _finished(figure, axes, table)
+
+
+def _curve(ax: Axes, table: Table, x: np.ndarray, by_seed: np.ndarray, *, color: str, marker: str, **line: Any) -> None:
+    """The mean over seeds with the range from the 10 % to the 90 % quantile: a line, or bars for names."""
+    if _is_number(table):
+        s.band(ax, x, by_seed, color=color, marker=marker, markersize=2.5, **line)
+        return
+    mean = by_seed.mean(axis=0)
+    ends = np.abs(np.quantile(by_seed, [0.1, 0.9], axis=0) - mean)
+    ax.errorbar(x, mean, ends, color=color, marker=marker, markersize=3, label=line.get("label"), linestyle="none")
 
 
 def _only(tables: Mapping[str, Table]) -> Table:
@@ -163,14 +177,29 @@ def _scale(ax: Axes, which: str, values: np.ndarray) -> None:
 
 
 def _color(regime: str, number: int) -> str:
-    return s.REGIME_COLOR.get(regime, s.PALETTE[number % len(s.PALETTE)])
+    return s.REGIME_COLOR.get(regime, s.PALETTE[(number + 3) % len(s.PALETTE)])  # own tasks have colours of their own
 
 
 def _title(regime: str) -> str:
     return s.REGIME_NAME.get(regime, regime)
 
 
-def _finished(figure: Figure, axes: Any) -> Figure:
+def _finished(figure: Figure, axes: Any, table: Table) -> Figure:
     if axes.size > 1:
         s.letter(list(axes.flat))
+    diverged = _diverged(table)
+    if diverged:
+        s.small_print(figure, f"not drawn, because runs diverged: {diverged}")
     return s.finish(figure)
+
+
+def _diverged(table: Table) -> str:
+    """The values at which some run diverged, in words; such runs have no measures."""
+    gone = np.isnan(table["avg_Qbar"])
+    several = len(table.values("regime")) > 1
+    pairs = dict.fromkeys(zip(table["regime"][gone].tolist(), table["value"][gone].tolist(), strict=True))
+    words = [
+        f"{f'{_title(regime)} ' if several else ''}{value if isinstance(value, str) else f'{value:g}'}"
+        for regime, value in pairs
+    ]
+    return f"{_plain_name(table)} = {', '.join(words)}" if words else ""

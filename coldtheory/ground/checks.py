@@ -1,4 +1,4 @@
-"""What a user hands to a function, checked: a bad argument is a `ColdError` that names it, not an error of numpy."""
+"""Checks of the arguments that a user passes to a function. A bad one raises a `ColdError` that names it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from .errors import ColdError, unknown_name
 from .limits import demand_memory
 
-#: The largest whole number below which a double has all of them.
+#: A double represents every whole number up to this one.
 LARGEST_WHOLE = 2**53
 
 
 def number(
     name: str, value: object, *, least: float | None = None, above: float | None = None, most: float | None = None
 ) -> float:
-    """A finite number between the given ends; texts and truth values are none.
+    """Return the value as a finite number within the given limits; texts and truth values are refused.
 
     >>> number("delta", 0.5, least=0)
     0.5
@@ -42,7 +42,7 @@ def number(
 
 
 def whole(name: str, value: object, *, least: int | None = None, most: int | None = None) -> int:
-    """A whole number; 3.0 is one.
+    """Return the value as a whole number; 3.0 counts as one.
 
     >>> whole("T", 150.0, least=1)
     150
@@ -51,7 +51,7 @@ def whole(name: str, value: object, *, least: int | None = None, most: int | Non
     limits = [f"of at least {least}"] * (least is not None) + [f"at most {most}"] * (most is not None)
     exact: int | None = None
     if isinstance(value, Integral) and found is not None:
-        exact = int(value)  # a double has no more than 53 bits of it
+        exact = int(value)  # a double keeps only 53 bits of it
     elif found is not None and math.isfinite(found) and found == int(found):
         exact = int(found)
     if exact is None or (least is not None and exact < least) or (most is not None and exact > most):
@@ -61,7 +61,7 @@ def whole(name: str, value: object, *, least: int | None = None, most: int | Non
 
 
 def choice(kind: str, value: object, known: Iterable[str]) -> str:
-    """One of the known names; of anything else the error suggests the nearest ones."""
+    """Return the value if it is one of the known names; otherwise the error suggests the nearest ones."""
     names = list(known)
     if not isinstance(value, str) or value not in names:
         raise unknown_name(kind, shown(value) if not isinstance(value, str) else value, names)
@@ -69,13 +69,13 @@ def choice(kind: str, value: object, known: Iterable[str]) -> str:
 
 
 def kind_of(name: str, value: Any, kind: type, remedy: str) -> None:
-    """Raises unless the value is an object of this class."""
+    """Raise unless the value is an object of this class."""
     if not isinstance(value, kind):
         raise ColdError(f"{name} must be a {kind.__name__}, got {shown(value)}; {remedy}")
 
 
 def numbers(name: str, values: object, *, finite: bool = True, copy: bool = True) -> NDArray[np.float64]:
-    """An array of real numbers, a copy unless told; complex numbers, texts, dates and objects are refused.
+    """Return an array of real numbers, a copy by default; complex numbers, texts, dates and objects are refused.
 
     >>> numbers("optima", [[0, 1]])
     array([[0., 1.]])
@@ -84,13 +84,13 @@ def numbers(name: str, values: object, *, finite: bool = True, copy: bool = True
     demand_length(name, values)
     try:
         given = np.asarray(values)
-    except Exception:  # whatever an object makes of being asked for an array
+    except Exception:  # an object may raise anything when it is asked for an array
         raise wrong from None
     if given.dtype.kind == "O":
         if not all(isinstance(entry, Real | Decimal) and not isinstance(entry, bool) for entry in given.flat):
             raise wrong
     elif given.dtype.kind not in "fiub":
-        raise ColdError(f"{name} must be numbers in a rectangular array: these are of the type {given.dtype}")
+        raise ColdError(f"{name} must be numbers in a rectangular array, but these are of the type {given.dtype}")
     try:
         array = np.array(given, dtype=np.float64) if copy else np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, ArithmeticError):
@@ -103,7 +103,7 @@ def numbers(name: str, values: object, *, finite: bool = True, copy: bool = True
 
 
 def demand_length(name: str, values: object) -> None:
-    """Raises if a list, or a range, is too long to become an array."""
+    """Raise if a list or a range is too long to become an array."""
     if isinstance(values, list | tuple | range):
         try:
             length = len(values)
@@ -120,13 +120,13 @@ def shown(value: object) -> str:
     """
     try:
         text = " ".join(repr(value).split())
-    except Exception:  # an object need not be able to describe itself
+    except Exception:  # not every object can describe itself
         return f"a {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:37]}...{text[-1]}"
 
 
 def _real(value: object) -> float | None:
-    """A real number as a float; None for anything else."""
+    """Return a real number as a float, and None for anything else."""
     if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "fiu":
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, Real):

@@ -20,19 +20,19 @@ _DATA = (".toml",)
 
 @dataclass
 class _Imports:
-    """What a module imports, as (module, name); without a name, the module itself."""
+    """What a module imports, as pairs (module, name); an empty name means the module itself."""
 
     always: list[tuple[str, str]] = field(default_factory=list)
-    by_name: dict[str, tuple[str, str]] = field(default_factory=dict)  #: what counts for those who ask for the name
+    by_name: dict[str, tuple[str, str]] = field(default_factory=dict)  #: imports that count only for users of the name
     data: bool = False  #: whether it names a data file
 
 
 class Code:
     """The source of some packages as it is now.
 
-    packages  : names of importable packages; other modules (numpy, ...) are not looked at
+    packages  : names of importable packages; other modules (numpy, ...) are ignored
     leave_out : parts of these packages that no result depends on, as beginnings of module names
-    apart     : modules that do not count just because their package's __init__ imports them; who uses one notes it
+    apart     : modules that do not count only because their package's __init__ imports them; their users note them
     """
 
     def __init__(
@@ -47,13 +47,13 @@ class Code:
             self._read(package)
 
     def digest(self, module: str) -> str:
-        """Of a module and all that it imports, at any distance; empty for a module that is not there."""
+        """Return the digest of a module and all that it imports, directly or not; empty for an unknown module."""
         if module not in self._digests:
             self._digests[module] = self._digest(module) if module in self._files else ""
         return self._digests[module]
 
     def closure(self, module: str) -> list[str]:
-        """The module and all that it imports within the packages, at any distance, by name."""
+        """Return the module and all that it imports within the packages, directly or not, by name."""
         seen: set[str] = set()
         waiting = [module]
         while waiting:

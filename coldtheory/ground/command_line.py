@@ -32,43 +32,43 @@ from .errors import ColdError
 from .limits import demand_memory
 from .plugins import entry_points, load
 
-_SEED_BYTES = 1000  # of the settings of one seed, at least
-_LONGEST = 600  # signs of what typer says of the words of a call
-#: Words that typer cannot read. Its public errors are kinds of this one, which has no public name.
+_SEED_BYTES = 1000  # what the settings of one seed take, at least
+_LONGEST = 600  # characters of a message of typer that are shown
+#: The error for words that typer cannot read: the base class of its public errors, without a public name of its own.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and nothing else on stdout.")]
 
 
 def complain(message: str) -> None:
-    """One line on stderr."""
+    """Print an error as one line on stderr."""
     Console(stderr=True, highlight=False).print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
 
 
 def note(message: str) -> None:
-    """One line on stderr that is no error."""
+    """Print a remark as one line on stderr."""
     Console(stderr=True, highlight=False).print(f"[yellow]note:[/] {escape(message)}", soft_wrap=True)
 
 
 def tell_old_name(old: str, new: str) -> None:
-    """Say that an old spelling was understood."""
+    """Say that an old spelling was understood, and what to type instead."""
     note(f"{old} is now {new}; the old spelling works until the next release")
 
 
 def with_old_names(names: Mapping[str, str]) -> type[TyperCommand]:
-    """A command that also takes options by their old names: old -> new. Each use is told on stderr."""
+    """Return a class of commands that also accept options by their old names (old -> new) and say so on stderr."""
 
     class Renaming(TyperCommand):
         old_names = names
 
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            return super().parse_args(ctx, _renamed(args, names))
+            return super().parse_args(ctx, _renamed(args, names, told=not ctx.resilient_parsing))
 
     return Renaming
 
 
 def typed_command(program: str, context: typer.Context, left_out: Collection[str] = ()) -> str:
-    """The command of a call as one would type it again, options by their first names; defaults are left out."""
+    """Return the command of a call as one would type it again, with the main names of options and without defaults."""
     words = [program, *context.command_path.split()[1:]]
     for param in context.command.params:
         name, value = str(param.name), context.params.get(str(param.name))
@@ -80,31 +80,33 @@ def typed_command(program: str, context: typer.Context, left_out: Collection[str
     return shlex.join(words)
 
 
-def _renamed(words: list[str], names: Mapping[str, str]) -> list[str]:
+def _renamed(words: list[str], names: Mapping[str, str], *, told: bool) -> list[str]:
+    """The words of a call with new names for old ones; completion of a shell says nothing about it."""
     end = words.index("--") if "--" in words else len(words)
     found = list(words)
     for at, word in enumerate(words[:end]):
         name, equals, value = word.partition("=")
         if name in names:
             found[at] = f"{names[name]}{equals}{value}"
-            tell_old_name(name, names[name])
+            if told:
+                tell_old_name(name, names[name])
     return found
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A command in the table of a program.
+    """An entry in the table of a program.
 
     The module has a function `add_to(app)` that adds its commands, or an `app` of its own, a command with parts.
     """
 
     module: str
-    line: str  #: what lists show of it
+    line: str  #: the line that lists show
     hidden: bool = False  #: whether lists leave it out, as they do with a second name
 
 
 def program(table: Mapping[str, Listed], group: str, *, about: str, version: str) -> typer.Typer:
-    """An app of these commands and of those that entry points of the group add; `about` is the text of its help."""
+    """Make an app of these commands and of those that entry points of the group add; `about` is its help."""
 
     def print_version(wanted: bool) -> None:
         if wanted:
@@ -129,10 +131,10 @@ def program(table: Mapping[str, Listed], group: str, *, about: str, version: str
 
         @contextmanager
         def only_listed(self) -> Iterator[None]:
-            """Every command of the table is its line in lists, and its module is not loaded."""
+            """Within the block, the commands of the table are known by their lines alone, and no module is loaded."""
             loaded = self.commands
             lines = {name: TyperCommand(name=name, help=one.line, hidden=one.hidden) for name, one in table.items()}
-            self.commands = {**lines, **loaded}
+            self.commands = {**loaded, **lines}
             try:
                 yield
             finally:
@@ -149,7 +151,7 @@ def program(table: Mapping[str, Listed], group: str, *, about: str, version: str
         def resolve_command(self, ctx: Any, args: list[str]) -> Any:
             if args[0] in self.list_commands(ctx):
                 return super().resolve_command(ctx, args)
-            with self.only_listed():  # the nearest of all names is suggested
+            with self.only_listed():  # the error suggests the nearest name
                 return super().resolve_command(ctx, args)
 
         def make_context(self, *words: Any, **more: Any) -> Any:
@@ -173,7 +175,7 @@ def program(table: Mapping[str, Listed], group: str, *, about: str, version: str
 
 @contextmanager
 def _in_one_line() -> Iterator[None]:
-    """Whatever is wrong with the words, a file, the disk or the memory: one line, and exit code 2."""
+    """Turn any problem with the words, a file, the disk or the memory into one line and exit code 2."""
     try:
         yield
     except ColdError as error:
@@ -186,28 +188,28 @@ def _in_one_line() -> Iterator[None]:
         complain(str(ColdError(f"{_message(error)} see {command}")))
     except BrokenPipeError:  # see `run_program`
         raise
-    except OSError as error:  # of a path that a user gave, or of a disk
+    except OSError as error:  # about a path that the user gave, or about the disk
         where = "" if error.filename is None else f"{error.filename}: "
         complain(str(ColdError(f"{where}{error.strerror or error}; choose another path")))
     except MemoryError:
-        complain("there is not enough memory for this; ask for less")
+        complain("there is not enough memory for this; try a smaller size")
     else:
         return
     raise typer.Exit(2)
 
 
 def _message(error: Any) -> str:
-    """What typer says of words that it cannot read, on one line, cut where it repeats very long ones."""
+    """The message of typer about words that it cannot read, on one line and not too long."""
     words = " ".join(str(error.format_message()).split()).rstrip(".")
     words = words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
     return words if words.endswith("?") else f"{words};"
 
 
 def run_program(app: typer.Typer) -> None:
-    """Run an app as a script does."""
+    """Run an app as the script of a program."""
     try:
         app()
-    except BrokenPipeError:  # the reader of a pipe (head, less) has gone
+    except BrokenPipeError:  # the program that reads our output (head, less) has ended
         sys.stderr.close()
         raise SystemExit(0) from None
 
@@ -236,7 +238,7 @@ def _plugged(group: str, name: str) -> dict[str, Any]:
 
 
 def words_of(text: str) -> list[str]:
-    """Values by commas, each once, in their order.
+    """Split a text at its commas; each value is kept once, in its order.
 
     >>> words_of("er, cold,er")
     ['er', 'cold']
@@ -245,7 +247,7 @@ def words_of(text: str) -> list[str]:
 
 
 def seeds_of(text: str) -> list[int]:
-    """Whole numbers by commas, and ranges of them with both ends.
+    """Read whole numbers that are separated by commas, and ranges, which include both ends.
 
     >>> seeds_of("6,7,8"), seeds_of("0-3,8")
     ([6, 7, 8], [0, 1, 2, 3, 8])
@@ -255,7 +257,7 @@ def seeds_of(text: str) -> list[int]:
         first, dash, last = word.partition("-")
         ends = [first, last if dash else first]
         if not all(end.isdecimal() and len(end) <= 18 for end in ends) or int(ends[0]) > int(ends[1]):
-            raise ColdError(f"--seeds takes whole numbers by commas, such as 6,7,8 or 0-8, got {text!r}")
+            raise ColdError(f"--seeds takes whole numbers separated by commas, such as 6,7,8 or 0-8, got {text!r}")
         count = int(ends[1]) - int(ends[0]) + 1
         demand_memory(_SEED_BYTES * count, f"{count} seeds")
         found += range(int(ends[0]), int(ends[1]) + 1)
@@ -263,7 +265,7 @@ def seeds_of(text: str) -> list[int]:
 
 
 def named_value(word: str) -> tuple[str, Any]:
-    """NAME=VALUE: the name, and the value as JSON or else as a bare word.
+    """Read NAME=VALUE: the name, and the value as JSON or otherwise as a plain word.
 
     >>> named_value("passes=3"), named_value("form=mini-batch")
     (('passes', 3), ('form', 'mini-batch'))

@@ -1,11 +1,11 @@
-"""What a computation used, noted while it runs: modules that it called, files and runs that it read.
+"""Notes on what a computation uses while it runs: modules that it calls, files and runs that it reads.
 
 >>> with recording() as notes:
 ...     note("run", "pmnist-er-s0", "5b1f")
 >>> notes
 {'run pmnist-er-s0': '5b1f'}
 
-Outside of `recording` a note costs next to nothing and is dropped.
+Outside of `recording` a note is dropped and costs next to nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import ParamSpec, TypeVar
 
-ABSENT = "absent"  #: the digest of what was looked for and is not there
+ABSENT = "absent"  #: stands for the digest of something that was looked for and not found
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -25,7 +25,7 @@ _NOTES: ContextVar[dict[str, str] | None] = ContextVar("notes", default=None)
 
 @contextmanager
 def recording() -> Iterator[dict[str, str]]:
-    """What is noted within the block: digests by "kind name". A recording around this one gets the notes, too."""
+    """Yield what is noted within the block: digests by "kind name". An enclosing recording gets the notes, too."""
     notes: dict[str, str] = {}
     token = _NOTES.set(notes)
     try:
@@ -49,7 +49,7 @@ def note(kind: str, name: str, digest: str = "") -> None:
 
 
 def remembered(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """`functools.cache` for a function that notes what it uses: a call that is answered from memory notes it again."""
+    """Like `functools.cache`, for a function that notes what it uses: a cached answer repeats the notes."""
 
     def record(*args: _P.args, **kwargs: _P.kwargs) -> tuple[_T, dict[str, str]]:
         with recording() as notes:

@@ -1,4 +1,4 @@
-"""One function on many jobs, by the engine of the user's choice; results come as they are ready.
+"""Run one function on many jobs with the engine that the user chooses; results come as soon as they are ready.
 
 joblib is slow to load, and is loaded where a pool is about to start.
 """
@@ -17,11 +17,11 @@ from .errors import ColdError, unknown_name
 Engine = Literal["loky", "dask", "serial"]
 Job = TypeVar("Job")
 Result = TypeVar("Result")
-_Numbered = Mapping[int, Job]  # jobs by their numbers, which name their marks
+_Numbered = Mapping[int, Job]  # jobs by number; the number also names the mark of a job
 
 LOST = "the worker process was lost twice (killed, or out of memory?)"
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-_NAMED_AT_MOST = 3  # lost jobs in one line
+_NAMED_AT_MOST = 3  # lost jobs that a message names
 
 
 def run_jobs(
@@ -32,10 +32,10 @@ def run_jobs(
     n_jobs: int = -1,
     scheduler: str | None = None,
 ) -> Iterator[Result]:
-    """`function` of every job, in the order in which they end. What a job is never depends on the engine.
+    """Yield `function(job)` for every job, in the order in which the jobs end. Jobs do not depend on the engine.
 
-    With loky, a job whose process dies twice is left out while all others go on; at the end it is a `ColdError` that
-    names it, by `str`.
+    With loky, a job whose process dies twice is left out while all others go on; at the end a `ColdError` names it
+    by its `str`.
     """
     if engine not in get_args(Engine):
         raise unknown_name("engine", engine, get_args(Engine))
@@ -74,7 +74,7 @@ def run_on_processes(
     lost: list[Job],
     keep_workers: bool = True,
 ) -> Iterator[Result]:
-    """Results of `function` on processes of this machine, as they are ready; one that dies takes nothing with it.
+    """Yield results of `function` from processes of this machine. If a process dies, no other job is lost.
 
     When a worker dies (out of memory, killed), loky stops the whole pool. Jobs that had not begun go to a new pool. One
     of those that had begun may have killed its worker, so they run again at the end, one at a time, and one whose
@@ -101,7 +101,7 @@ def run_on_processes(
 
 
 class _Marked:
-    """A function that leaves a mark while it is at a job; the mark stays if the process dies."""
+    """A function that leaves a mark while it works on a job; the mark stays if the process dies."""
 
     def __init__(self, function: Callable[[Any], Any], marks: Path) -> None:
         self.function, self.marks = function, marks
@@ -132,7 +132,7 @@ class _Marked:
 def _pool(
     work: _Marked, jobs: _Numbered[Job], workers: int, limits: dict[str, str], broken: dict[int, Job], keep: bool
 ) -> Iterator[Any]:
-    """Results of the jobs; those that a broken pool did not come to are put into `broken`."""
+    """Yield results of the jobs; those that a broken pool did not reach are put into `broken`."""
     from joblib.externals.loky import BrokenProcessPool, as_completed, get_reusable_executor  # noqa: PLC0415
 
     pool = get_reusable_executor(max_workers=workers, env=limits, timeout=300, reuse="auto" if keep else False)
@@ -144,40 +144,42 @@ def _pool(
             except BrokenProcessPool:
                 broken[number] = job
         for future in as_completed(list(futures)):
-            number = futures.pop(future)  # results are not kept once they are handed on
+            number = futures.pop(future)  # so that results are not kept after they are handed on
             try:
                 result = future.result()
             except BrokenProcessPool:
                 broken[number] = jobs[number]
             else:
                 yield result
-    except BaseException:  # Ctrl-C, a failed job, or nobody wants the rest
+    except BaseException:  # Ctrl-C, a failed job, or a caller that stops reading
         pool.shutdown(kill_workers=True)
         raise
     if (
         broken or not keep
-    ):  # of a broken pool some processes may still be at work: they end before their jobs begin anew
+    ):  # processes of a broken pool may still be working: they must end before their jobs start again
         pool.shutdown(kill_workers=bool(broken))
 
 
 def cores() -> int:
-    """The processors that this program may use."""
+    """The number of processors that this program may use."""
     import joblib  # noqa: PLC0415
 
     return int(joblib.cpu_count())
 
 
 def dask_client(scheduler: str | None, n_jobs: int) -> Any:
-    """A client of a running scheduler, or of a small cluster on this machine."""
+    """Return a client of a running scheduler, or of a small cluster on this machine."""
     try:
         from distributed import Client  # noqa: PLC0415  (an extra, and slow to import)
     except ImportError:
         raise ColdError("--engine dask needs dask: pip install 'cold-continual[dask]'") from None
     if scheduler is None:
         workers = cores() if n_jobs < 0 else n_jobs
-        # a cluster that the client starts itself ends with the client; any free port, for another may run already
+        # a cluster that the client starts ends with the client; port 0 is any free one, as another may be in use
         return Client(n_workers=workers, threads_per_worker=1, dashboard_address=":0")  # type: ignore[no-untyped-call]
     try:
         return Client(scheduler, timeout="10s")  # type: ignore[no-untyped-call]
     except (OSError, TimeoutError, ValueError) as error:
-        raise ColdError(f"no dask scheduler answers at {scheduler}: {error}") from None
+        raise ColdError(
+            f"no dask scheduler answers at {scheduler}: {error}; start one, or leave --scheduler out"
+        ) from None

@@ -1,17 +1,17 @@
-"""What can go wrong, said in one line that names the problem and the remedy."""
+"""Errors whose message is one line that names the problem and the remedy."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-_LONGEST = 120  # signs of an unknown name that are repeated
+_LONGEST = 120  # characters of an unknown name that a message repeats
 
 
 class ColdError(ValueError):
     """Bad input, a damaged file, or a run that cannot go on. The CLI prints it and exits with 2.
 
-    The message is one line: what came from a file may hold anything, so signs that steer a terminal are written out.
+    The message is one line. It may repeat text from a file, so characters that control a terminal are written out.
     """
 
     def __init__(self, message: str) -> None:
@@ -19,11 +19,11 @@ class ColdError(ValueError):
 
 
 class DivergenceWarning(UserWarning):
-    """Some runs left every bounded set: eta is too large for their V."""
+    """Some runs diverged, because eta is too large for their V."""
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> ColdError:
-    """An error for a name that is not among `known`, with the nearest ones first."""
+    """Return an error for a name that is not among `known`, with the nearest known names."""
     known = list(known)
     near = difflib.get_close_matches(str(name).lower(), known, n=3, cutoff=0.4)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"

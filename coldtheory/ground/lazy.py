@@ -9,9 +9,9 @@ from typing import Any
 
 
 def load_when_asked(package: str, names: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package (PEP 562) whose public names lie in its modules: module -> names.
+    """Return the `__getattr__` (PEP 562) of a package whose public names are in its modules: module -> names.
 
-    A type checker does not run it, and takes the imports of the other branch:
+    A type checker reads the imports in the other branch instead:
 
         if TYPE_CHECKING:
             from .tasks import Tasks, make_tasks
@@ -24,7 +24,7 @@ def load_when_asked(package: str, names: Mapping[str, Iterable[str]]) -> Callabl
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(f".{home[name]}", package), name)
-        setattr(sys.modules[package], name, value)  # the next time it is there
+        setattr(sys.modules[package], name, value)  # so that the next access finds it
         return value
 
     return __getattr__

@@ -1,4 +1,4 @@
-"""What needs more memory than there is, refused before it is taken: else the system ends the program without a word."""
+"""Refuse what needs more memory than there is, before it is allocated and the system ends the program silently."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pathlib import Path
 
 from .errors import ColdError
 
-VARIABLE = "COLD_MEMORY"  #: the environment variable that sets another limit, in bytes
+VARIABLE = "COLD_MEMORY"  #: environment variable that sets another limit, in bytes
 _GROUPS = Path("/sys/fs/cgroup")
 _OWN_GROUPS = Path("/proc/self/cgroup")
-#: Where a control group says its limit, what it uses, and how much of that is only kept of files: version 2, version 1.
+#: Files with the limit of a control group, its use, and the part of that which only caches files; versions 2 and 1.
 _SECOND = ("memory.max", "memory.current", "inactive_file")
 _FIRST = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-_LITTLE = 1e6  # bytes for which the system is not asked: that would take longer than reading a small file
+_LITTLE = 1e6  # bytes below which the system is not asked, as that takes longer than reading a small file
 
 
 def available_memory() -> float:
-    """Bytes that a program may take now: COLD_MEMORY, or what the system and its control group have left.
+    """Return how many bytes may be allocated now: COLD_MEMORY, or what the system and its control group have left.
 
-    Where the system does not tell, there is no limit.
+    If the system does not say, there is no limit.
     """
     told = os.environ.get(VARIABLE)
     if told:
@@ -33,12 +33,12 @@ def available_memory() -> float:
     return min(_machine(), _control_group())
 
 
-def demand_memory(wanted: float, what: str, remedy: str = "ask for less") -> None:
-    """Raises, with both numbers, if `what` needs more bytes than there are."""
+def demand_memory(wanted: float, what: str, remedy: str = "try a smaller size") -> None:
+    """Raise, with both numbers, if `what` needs more bytes than there are."""
     if wanted <= _LITTLE and VARIABLE not in os.environ:
         return
     free = available_memory()
-    if not wanted <= free:  # NaN is no size
+    if not wanted <= free:  # also refuses NaN
         raise ColdError(
             f"{what} needs about {in_words(wanted)} of memory, and {in_words(free)} are free; {remedy} "
             f"({VARIABLE} sets another limit)"
@@ -46,7 +46,7 @@ def demand_memory(wanted: float, what: str, remedy: str = "ask for less") -> Non
 
 
 def array_bytes(shape: Iterable[int], itemsize: int = 8) -> int:
-    """The size of an array, without the overflow of a product of machine integers.
+    """Return the size of an array in bytes; the product cannot overflow.
 
     >>> array_bytes((2**40, 2**40))
     9671406556917033397649408
@@ -55,7 +55,7 @@ def array_bytes(shape: Iterable[int], itemsize: int = 8) -> int:
 
 
 def in_words(size: float) -> str:
-    """A size with a unit.
+    """Return a size with a unit.
 
     >>> in_words(17_179_869_184), in_words(1500), in_words(1e300)
     ('17.2 GB', '1.5 kB', '1e+282 EB')
@@ -63,7 +63,7 @@ def in_words(size: float) -> str:
     try:
         size = float(size)
     except OverflowError:
-        return "more bytes than a number can say"
+        return "more bytes than a number can express"
     for unit in ("B", "kB", "MB", "GB", "TB", "PB"):
         if size < 999.5:
             return f"{size:.3g} {unit}"
@@ -82,7 +82,7 @@ def _machine() -> float:
 
 
 def _control_group() -> float:
-    """What is left to the control groups that this process is in, as a container or a batch system makes them."""
+    """Return what the control groups of this process have left, such as those of a container or a batch system."""
     least = math.inf
     with suppress(OSError, UnicodeError):
         for line in _OWN_GROUPS.read_text().splitlines():
@@ -96,9 +96,9 @@ def _control_group() -> float:
 
 
 def _left_in(top: Path, path: str, names: tuple[str, str, str]) -> float:
-    """The smallest rest of a group and of those above it, which bind as well.
+    """Return the least that is left in a group and in those above it, whose limits hold as well.
 
-    A container sees its own group as the topmost one, whatever its path says: what is not there is passed over.
+    A container sees its own group at the top, whatever its path says, so files that do not exist are ignored.
     """
     own = top / path.strip("/")
     return min(_left(group, names) for group in (own, *own.parents) if group.is_relative_to(top))
@@ -107,11 +107,11 @@ def _left_in(top: Path, path: str, names: tuple[str, str, str]) -> float:
 def _left(group: Path, names: tuple[str, str, str]) -> float:
     limit_file, used_file, kept_name = names
     try:
-        limit = float((group / limit_file).read_text())  # "max", for no limit, is no number
+        limit = float((group / limit_file).read_text())  # "max" means no limit
         used = float((group / used_file).read_text())
     except (OSError, ValueError):
         return math.inf
-    with suppress(OSError, ValueError):  # the system gives up what it keeps of files before it refuses memory
+    with suppress(OSError, ValueError):  # cached files are given up before memory is refused
         for line in (group / "memory.stat").read_text().splitlines():
             name, _, count = line.partition(" ")
             if name == kept_name:

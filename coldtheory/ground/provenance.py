@@ -1,4 +1,4 @@
-"""Where a number comes from: versions, commit, time. Every file on disk carries this."""
+"""The origin of a number: versions, commit and time. Every file that is written carries it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("coldtheory", "cold", "paper_checks")  #: the code; rows and pictures are none
+PACKAGES = ("coldtheory", "cold", "paper_checks")  #: the code, as opposed to stored rows and pictures
 _VERSIONS = ("cold-continual", "numpy", "scipy")
 
 
 def provenance() -> dict[str, Any]:
-    """Versions, the project's commit (None outside a checkout) and the time in UTC, as plain JSON."""
+    """Return versions, the project's commit (None outside a checkout) and the time in UTC, as plain JSON."""
     return {
         **_code(),
         "python": platform.python_version(),
@@ -27,7 +27,7 @@ def provenance() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _code() -> dict[str, Any]:
-    """The commit of the checkout that this very file belongs to, and whether the code there has local changes."""
+    """The commit of the checkout that this file belongs to, and whether its code has local changes."""
     here = Path(__file__).resolve()
     root = here.parents[2]
 

@@ -1,8 +1,8 @@
-"""Files that come from elsewhere, read with care: one reader per container (bytes, JSON, TOML, numpy's npz).
+"""Careful reading of files that come from elsewhere: one reader each for bytes, JSON, TOML and numpy's npz.
 
-Whatever is wrong with a file is a `ColdError` in one line. What is not a regular file is not opened, for a pipe or a
-device need never end, and nothing is read that does not fit in memory. What a file *means* is checked by the reader
-of its format.
+Any problem with a file raises a `ColdError` of one line. Only regular files are opened, because a pipe or a device
+may never end, and nothing is read that does not fit in memory. What a file *means* is checked by the reader of its
+format.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ from numpy.typing import NDArray
 from .errors import ColdError
 from .limits import array_bytes, demand_memory
 
-_LONGEST_HEADER = 10_000  # bytes; numpy reads no longer one
+_LONGEST_HEADER = 10_000  # bytes; numpy refuses longer ones
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a regular file; a folder, a pipe or a device is a `ColdError`."""
+    """Return the content of a regular file; a folder, a pipe or a device raises a `ColdError`."""
     try:
         about = os.stat(path)
         if not stat.S_ISREG(about.st_mode):
-            raise ColdError(f"cannot read {path}: it is no regular file")
-        demand_memory(about.st_size, f"reading {path}", "look what it is")
+            raise ColdError(f"cannot read {path}: it is not a regular file")
+        demand_memory(about.st_size, f"reading {path}", "look at what it is")
         return path.read_bytes()
+    except ColdError:  # which is a ValueError
+        raise
     except OSError as error:
         raise ColdError(f"cannot read {path}: {error.strerror or error}") from None
     except ValueError as error:  # a path with a null byte in it
@@ -42,28 +44,28 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_json(path: Path, remedy: str) -> Any:
-    """The value in a JSON file."""
+    """Return the value in a JSON file."""
     raw = read_bytes(path)
     try:
         return json.loads(raw.decode("utf-8"))
-    except (ValueError, RecursionError):  # among the former: wrong bytes, and numbers with too many digits
+    except (ValueError, RecursionError):  # a ValueError also means wrong bytes, or a number with too many digits
         raise ColdError(f"{path} is damaged (truncated or not JSON); {remedy}") from None
 
 
 def read_toml(path: Path, *, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """The tables of a TOML file."""
+    """Return the tables of a TOML file."""
     raw = read_bytes(path)
     try:
         return tomllib.loads(raw.decode("utf-8"), parse_float=parse_float)
     except UnicodeDecodeError:
-        raise ColdError(f"cannot read {path}: it is not valid TOML, for it is no text in UTF-8") from None
+        raise ColdError(f"cannot read {path}: it is not valid TOML, since it is not text in UTF-8") from None
     except (tomllib.TOMLDecodeError, RecursionError, ArithmeticError, ValueError) as error:
         words = " ".join(str(error).split())[:200]
         raise ColdError(f"cannot read {path}: it is not valid TOML: {words}") from None
 
 
 class Npz:
-    """Arrays of a file in numpy's npz format, each read when it is asked for.
+    """The arrays of a file in numpy's npz format; each is read when it is asked for.
 
     The size that an array claims is compared with the size of its entry, and both with the memory that is free, before
     anything is allocated; pickles are never read.
@@ -71,19 +73,19 @@ class Npz:
 
     def __init__(self, path: Path, remedy: str) -> None:
         self.path, self._remedy = path, remedy
-        raw = read_bytes(path)  # a file that stays open for each run would be too many of them
+        raw = read_bytes(path)  # one open file per run would be too many
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(raw))
             self._entries = {entry.filename.removesuffix(".npy"): entry for entry in self._zip.infolist()}
-        except Exception:  # whatever a damaged file makes zipfile raise
+        except Exception:  # a damaged file makes zipfile raise many kinds of errors
             raise self._damaged() from None
 
     def names(self) -> list[str]:
-        """The names of the arrays, as they stand in the file."""
+        """Return the names of the arrays, in the order of the file."""
         return list(self._entries)
 
     def read(self, name: str) -> NDArray[Any]:
-        """One array; raises if it is damaged, or of anything but numbers, truth values and texts."""
+        """Return one array; raise if it is damaged, or holds anything but numbers, truth values and texts."""
         if name not in self._entries:
             raise self._damaged()
         entry = self._entries[name]
@@ -91,7 +93,7 @@ class Npz:
             with self._zip.open(entry) as member:
                 shape, in_columns, dtype = _header(member)
                 if dtype.hasobject:  # a pickle, which could run code
-                    raise ColdError(f"{self.path} is damaged: the array {name} has no numbers; {self._remedy}")
+                    raise ColdError(f"{self.path} is damaged: the array {name} does not hold numbers; {self._remedy}")
                 size = array_bytes(shape, dtype.itemsize)
                 if not 0 <= size <= entry.file_size:
                     raise self._damaged()
@@ -100,21 +102,21 @@ class Npz:
             return np.ndarray(shape, dtype, content, order="F" if in_columns else "C")
         except ColdError:
             raise
-        except Exception:  # of numpy, zipfile or zlib, for each kind of damage another one
+        except Exception:  # numpy, zipfile and zlib raise another error for each kind of damage
             raise self._damaged() from None
 
     def _damaged(self) -> ColdError:
-        return ColdError(f"{self.path} is damaged (truncated, pickled or no npz); {self._remedy}")
+        return ColdError(f"{self.path} is damaged (truncated, pickled or not an npz file); {self._remedy}")
 
 
 def _header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """What an array's head claims: its shape, whether it is stored column by column, and its type."""
+    """Return what the head of an array claims: its shape, whether it is stored by columns, and its type."""
     version = np.lib.format.read_magic(member)
     size = member.read(2 if version == (1, 0) else 4)
     return _header_of(version, size + member.read(min(int.from_bytes(size, "little"), _LONGEST_HEADER)))
 
 
-@lru_cache(maxsize=1000)  # the arrays of many runs have the same heads, which numpy parses as Python
+@lru_cache(maxsize=1000)  # the arrays of many runs have the same heads, and numpy is slow to parse them
 def _header_of(version: tuple[int, int], header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     return read(io.BytesIO(header))

@@ -1,6 +1,6 @@
-"""Numbers over seeds: mean and spread, Student's interval, paired differences, log-log slopes, the place of a minimum.
+"""Statistics over seeds: mean and spread, Student's interval, paired differences, log-log slopes, places of minima.
 
-Every table, comparison, claim and figure takes its statistics from here, so that all print the same kind of interval.
+Every table, comparison, claim and figure takes its statistics from here, so that all use the same kind of interval.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Spread:
     mean: float
     sd: float | None = None
     n: int = 1
-    shown: str = ""  #: digits as they were printed, where they were
+    shown: str = ""  #: the digits of a number that the paper prints
 
     @property
     def se(self) -> float:
@@ -45,7 +45,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Slope:
-    """A log-log slope with a 95 % interval: over seeds, or of the regression if there is one seed only.
+    """A log-log slope with a 95 % interval over seeds, or that of the regression if there is only one seed.
 
     The fitted line is log y = level + slope log x.
     """
@@ -64,21 +64,21 @@ class Slope:
 
 
 def mean_of(values: Sequence[float]) -> float:
-    """The mean, correctly rounded; NaN if the sum is no number, as of infinities of both signs.
+    """Return the mean, correctly rounded; NaN if the sum is undefined, as with infinities of both signs.
 
     >>> mean_of([1.0, 2.0]), mean_of([math.inf, -math.inf])
     (1.5, nan)
     """
     try:
         return statistics.fmean(values)
-    except statistics.StatisticsError:  # of no values
+    except statistics.StatisticsError:  # there are no values
         raise
     except (OverflowError, ValueError):
         return math.nan
 
 
 def standard_deviation(values: Sequence[float]) -> float:
-    """Of a sample of at least two; NaN if one of them is not finite, as in a damaged file.
+    """Return the standard deviation of at least two values; NaN if one of them is not finite, as in a damaged file.
 
     >>> standard_deviation([1.0, 3.0]), standard_deviation([1.0, math.inf])
     (1.4142135623730951, nan)
@@ -101,7 +101,7 @@ def spread(values: Iterable[float]) -> Spread | None:
 
 
 def t_interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, float]:
-    """Where the mean lies with probability `level`, by Student's t; needs at least two values.
+    """Return Student's interval for the mean at this level; it needs at least two values.
 
     >>> low, high = t_interval([1.0, 2.0, 3.0])
     >>> round(low, 3), round(high, 3)
@@ -113,14 +113,14 @@ def t_interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, fl
 
 
 def student_quantile(freedom: int, level: float = LEVEL) -> float:
-    """The half-width of a two-sided interval in standard errors."""
+    """Return half the width of a two-sided interval in standard errors."""
     from scipy.special import stdtrit  # noqa: PLC0415  (slow to load, and scipy.stats even more so)
 
     return float(stdtrit(freedom, (1 + level) / 2))
 
 
 def paired(left: Mapping[int, float], right: Mapping[int, float]) -> Difference | None:
-    """left - right over the seeds that both have.
+    """Compare left - right over the seeds that both have.
 
     >>> paired({0: 2.0, 1: 4.0}, {0: 1.0, 1: 2.0, 2: 9.0}).each
     (1.0, 2.0)
@@ -162,9 +162,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def slope_of(x: Array, table: Array, between: tuple[float, float] | None = None) -> Slope | None:
-    """The log-log slope of curves (seeds, n) over x (n,), fitted by least squares for each seed.
+    """Fit the log-log slope of curves (seeds, n) over x (n,) by least squares for each seed.
 
-    Points where a curve is not positive do not serve; None if fewer than three points remain.
+    Points where a curve is not positive are left out; the result is None if fewer than three points remain.
     """
     use = np.isfinite(table).all(axis=0) & (table > 0).all(axis=0) & (x > 0)
     if between is not None:
@@ -183,9 +183,9 @@ def slope_of(x: Array, table: Array, between: tuple[float, float] | None = None)
 
 
 def minimum_of(x: Array, table: Array) -> Spread | None:
-    """Where curves (seeds, n) are smallest: the vertex of a log-log parabola through the best three points.
+    """Find where curves (seeds, n) are smallest: the vertex of a log-log parabola through the best three points.
 
-    None unless the mean curve has its minimum inside the grid.
+    The result is None unless the mean curve has its minimum inside the grid.
     """
     use = np.isfinite(table).all(axis=0) & (x > 0)
     x, table = x[use], table[:, use]

@@ -1,4 +1,4 @@
-"""Tables and progress in a terminal, looking the same in every command."""
+"""Tables and progress bars in a terminal, which look the same in every command."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rich.table import Table
 
 
 def plain_table(*columns: str, gap: int = 1, **settings: Any) -> Table:
-    """A table without lines; the named columns do not wrap, `add_column` adds those that may."""
+    """Return a table without lines. The named columns do not wrap; `add_column` adds columns that may."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, gap, 0, 0), **settings)
     for name in columns:
         table.add_column(name, no_wrap=True)
@@ -30,7 +30,7 @@ def plain_table(*columns: str, gap: int = 1, **settings: Any) -> Table:
 
 
 class Bar:
-    """A bar on stderr with the time left, where stderr is a terminal; entering it gives a function of (done, total).
+    """A progress bar with the time left, if stderr is a terminal; entering it yields a function of (done, total).
 
     >>> with Bar("sweep") as tell:
     ...     tell(1, 2)
@@ -56,7 +56,7 @@ class Bar:
 def progress_bar(
     title: str, total: int | None, *, of_bytes: bool = False, done: int = 0
 ) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr for work that comes in amounts; yields a function that moves it on by an amount.
+    """Show a bar on stderr for work that comes in amounts; yield a function that advances it by an amount.
 
     Without a terminal nothing is printed.
     """

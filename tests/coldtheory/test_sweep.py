@@ -224,6 +224,18 @@ class Bar:
 """
 
 
+def test_progress_is_told_before_the_first_job(tmp_path, monkeypatch):
+    """So a bar is there as soon as the program has started, however long the first cells take."""
+    told = []
+    real = sweep_module._run_job
+    monkeypatch.setattr(sweep_module, "_run_job", lambda job: told.append("job") or real(job))
+    cells = grid(Source("low", {"T": 5, "d": 2}), "V", [5.0, 50.0], range(7))
+    run_cells(cells, tmp_path, engine="serial", progress=lambda done, total: told.append((done, total)))
+    assert told[0] == (0, 14)
+    assert told[1] == "job"
+    assert told[-1] == (14, 14)
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to find the workers")
 def test_a_sweep_whose_worker_is_killed_goes_on(tmp_path):
     """The system kills a worker (out of memory, for instance): exit code 0 and the rows of a sweep in one process."""

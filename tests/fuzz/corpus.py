@@ -69,7 +69,7 @@ def make(folder: Path) -> None:
     """One file or folder of each kind, below the working directory `folder`."""
     (folder / "evil.py").write_text(EVIL)
     (folder / PRECIOUS).write_text("stays")
-    words = "sweep-V --V 50,200 --seeds 2 --T 5 --engine serial --out"
+    words = "sweep-V --V 50,200 --seeds 0-1 --T 5 --engine serial --out"
     done = CliRunner().invoke(coldtheory_app, [*words.split(), "results"])
     assert done.exit_code == 0, done.output
     _other_stores(folder)

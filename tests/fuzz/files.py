@@ -43,7 +43,7 @@ from tests.fuzz.sandbox import Tally, escaped, outcome_of, sandbox
 from tests.fuzz.values import PLAIN, changed, damaged
 
 Damage = Callable[[bytes, random.Random], bytes]
-_SWEEP = "--seeds 2 --T 5 --engine serial --out FOLDER"
+_SWEEP = "--seeds 0-1 --T 5 --engine serial --out FOLDER"
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,8 @@ def formats() -> list[Format]:
                 _call("coldtheory", *f"sweep-V --V 50,200 {_SWEEP}".split()),
             )
         ],
+        Format("results/sweeps/V-high.json", lambda path: stored_sweeps(path.parents[1]), _json),
+        Format("results/sweeps/V-high.json", _call("coldtheory", "plot", "gradient", "--format", "png"), _json),
         Format("results/checks/outcomes.json", read_outcomes, _json),
         Format("results/checks/outcomes.json", _call("coldtheory", "check", "--stale"), _json),
         Format(
@@ -103,7 +105,7 @@ def formats() -> list[Format]:
         Format("optima.npz", lambda path: load_source(str(path)).tasks([0]), _npz),
         Format("optima.csv", lambda path: load_source(str(path)).tasks([0])),
         Format("runs/pmnist*/result.json", lambda path: dict(find_runs(path.parents[1])), _json),
-        Format("runs/pmnist*/result.json", _call("cold", "compare", "runs", "--all"), _json),
+        Format("runs/pmnist*/result.json", _call("cold", "compare", "runs", "--all-measures"), _json),
         Format("runs/pmnist*/result.json", _call("cold", "show", "FOLDER"), _json),
         Format("runs/pmnist*/result.json", _call("cold", "study", "merge", "runs", "packed", "--out", "merged"), _json),
         Format("runs/pmnist*/arrays.npz", _call("cold", "show", "FOLDER"), _npz),

@@ -25,7 +25,7 @@ _NAMES = (
     "first", "second",
 )  # fmt: skip
 #: Those that take a Python file and run it, since the user names it. What must never run is named for the others.
-_RUN = ("method", "statement")
+_RUN = ("method", "statement", "what")
 AFRESH = 60  # cases after which the folder is put back as it was
 PLACES = (
     "results",

@@ -40,7 +40,7 @@ def test_the_help_of_every_option_ends_with_a_full_stop():
 def test_what_the_most_used_names_mean():
     meaning = {name: options[0].meaning for name, options in by_name().items()}
     assert meaning["--out"] == "Where to write."
-    assert meaning["--seeds"] == "Seeds, by commas and as ranges: 6,7,8 or 0-19."
+    assert meaning["--seeds"] == "Seeds, separated by commas or as a range: 6,7,8 or 0-19."
     assert meaning["--memory"] == "M: samples in the memory, of all tasks together."
     assert meaning["--memory-per-task"] == "Samples per task in the memory."
     assert meaning["--weights"] == "Weights of the queues: mean (appendix) or sum (main text)."

@@ -336,7 +336,7 @@ def test_bad_folders_are_one_line(tmp_path, change, message):
 
 
 def test_no_folder_and_bad_size(tmp_path):
-    with pytest.raises(ColdError, match="no image folder at"):
+    with pytest.raises(ColdError, match="there is no folder of images at"):
         load_benchmark(f"folder:{tmp_path / 'none'}")
     with pytest.raises(ColdError, match="at least 1 pixel"):
         load_benchmark(f"folder:{tmp_path}", size=0)

@@ -236,7 +236,7 @@ def test_synthetic_classes_can_be_told_apart_but_not_without_error():
         ({"nose": 1.0}, "unknown option of synthetic 'nose'; did you mean noise"),
         ({"noise": float("nan")}, "noise must be"),
         ({"shape": (3, 0, 4)}, "shape"),
-        ({"permuted": True, "heads": "shared"}, "do not apply"),
+        ({"permuted": True, "heads": "shared"}, "leave order and heads out"),
     ],
 )
 def test_bad_input_is_one_line(options, message):

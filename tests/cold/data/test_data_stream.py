@@ -73,7 +73,7 @@ def test_permuted_tasks_go_into_one_pool():
 
 
 @pytest.mark.parametrize(("made", "told", "message"), [
-    (lambda: load_benchmark("synthetic", tasks=5), {"blur": 0.1}, "one head for all tasks; take --scenario class"),
+    (lambda: load_benchmark("synthetic", tasks=5), {"blur": 0.1}, "one head for all tasks; use --scenario class"),
     (lambda: load_benchmark("synthetic", tasks=5), {"windows": 3}, "needs one head for all tasks"),
     (lambda: load_benchmark("synthetic", tasks=1, scenario="class"), {"blur": 0.1}, "no boundaries to blur"),
     (lambda: benchmark(limit_train=2), {"windows": 11}, "11 windows are more than the 10 training samples"),

@@ -70,7 +70,7 @@ def test_a_result_with_other_settings_than_its_name():
     forged = finished()
     forged.config["lr"] = 0.5
     assert not same_run(forged, config())
-    with pytest.raises(ColdError, match="other settings than its name says"):
+    with pytest.raises(ColdError, match="settings do not match its name"):
         check_same_run(forged, config())
 
 

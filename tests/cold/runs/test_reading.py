@@ -180,11 +180,11 @@ HUGE = (
         (lambda raw: zipped(**{"accuracy.npy": b"no array"}), "is damaged"),
         (lambda raw: zipped(**{"accuracy.npy": HUGE}), "is damaged"),
         (lambda raw: zipped(accuracy=b"text"), "is damaged"),
-        (lambda raw: npz(accuracy=np.array(["good"])), "has no numbers"),
+        (lambda raw: npz(accuracy=np.array(["good"])), "does not hold numbers"),
         (lambda raw: npz(accuracy=np.array([{"a": 1}])), "is damaged"),  # a pickle is not opened
         (lambda raw: npz(accuracy=np.zeros(3)), "has the shape (3,)"),
         (lambda raw: npz(accuracy=np.zeros((3, 4))), "has the shape (3, 4)"),
-        (lambda raw: zipped(**{"..__x.npy": b"", "accuracy.npy": b""}), "has an array of the name '../x'"),
+        (lambda raw: zipped(**{"..__x.npy": b"", "accuracy.npy": b""}), "has an array named '../x'"),
     ],
 )
 def test_bad_arrays(tmp_path, damage, words):
@@ -213,7 +213,7 @@ def test_missing_files(tmp_path):
     [
         (lambda line: line[:-9], "line 2 is damaged (truncated or not JSON)"),
         (lambda line: line.replace("cold-rows/1", "cold-run/1"), "reads 'cold-rows/1'"),
-        (lambda line: line.replace('"arrays":["', '"arrays":["../'), "has an array of the name '../"),
+        (lambda line: line.replace('"arrays":["', '"arrays":["../'), "has an array named '../"),
         (lambda line: line.replace('"arrays":', '"matrices":'), "missing required field `arrays`"),
         (lambda line: line.replace('"run_id":"', '"run_id":"../'), "cannot name a folder"),
     ],

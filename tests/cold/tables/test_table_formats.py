@@ -125,7 +125,7 @@ def test_missing_prints_commands_only(filled, tmp_path):
     lines = done.stdout.splitlines()
     assert len(lines) == len(set(lines)) == 6
     assert all(line.startswith("cold run --dataset synthetic ") for line in lines)
-    assert "more can be named" in done.stderr
+    assert "more commands can be named" in done.stderr
 
 
 def test_printed_numbers_keep_their_digits(tmp_path):

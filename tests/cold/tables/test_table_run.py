@@ -58,7 +58,7 @@ def test_interrupted_and_resumed(here):
         rest = process.stderr.read()
         assert process.wait(120) == 130, first + rest
     assert " done (1 of 4)" in first
-    assert rest.splitlines()[-1] == "stopped; finished runs stay, the same command goes on with the rest"
+    assert rest.splitlines()[-1] == "stopped; finished runs stay, and the same command goes on with the rest"
     assert "Traceback" not in rest
     kept = results(here)
     assert 1 <= len(kept) < 9

@@ -133,7 +133,7 @@ def fails():
     ("function", "words"),
     [
         (fails, "RuntimeError: two lines"),
-        (lambda: ["no claim"], "hold a str, which is no Claim"),
+        (lambda: ["no claim"], "contain a str, which is not a Claim"),
         (3, "TypeError: 'int' object is not callable"),
         (lambda: None, "TypeError"),
     ],

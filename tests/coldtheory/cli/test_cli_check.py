@@ -152,7 +152,7 @@ def test_only_stale_verdicts_are_found_again(few, tmp_path):
     results = str(tmp_path / "results")
     missing = call("check", "--stale", "--out", results)
     assert missing.exit_code == 2
-    assert f"'coldtheory check --out {results}' keeps some" in missing.stderr.replace("\n", " ")
+    assert f"'coldtheory check --out {results}' stores some" in missing.stderr.replace("\n", " ")
     use(claims[:2])
     assert call("check", "--out", results).exit_code == 0
     assert call("check", "--stale", "--out", results).stdout == "no stored verdict is stale\n"

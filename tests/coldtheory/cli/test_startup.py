@@ -59,3 +59,9 @@ def test_the_package_loads_its_names_when_they_are_asked_for():
         f"assert not {HEAVY!r} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_completion_says_nothing_about_old_spellings():
+    typed = "coldtheory plot --to x --for"
+    ((output, _),) = calls_of_a_program("coldtheory", [], environment=completion("coldtheory", typed))
+    assert output.split() == ["--format"]

@@ -120,7 +120,7 @@ def test_figures_of_another_package(monkeypatch):
         ("no_such_package:figures", "no_such_package:figures) cannot be loaded: ModuleNotFoundError"),
         (f"{__name__}:nothing", "cannot be loaded: AttributeError"),
         (f"{__name__}:broken", "cannot be loaded: RuntimeError: two lines"),
-        (f"{__name__}:no_figures", "hold a str, which is no Figure"),
+        (f"{__name__}:no_figures", "contain a str, which is not a Figure"),
         (f"{__name__}:twice", "two figures are called picture"),
     ],
 )

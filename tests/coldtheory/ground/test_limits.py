@@ -36,7 +36,7 @@ def test_the_limit_is_what_is_free_or_what_the_user_says(monkeypatch):
     monkeypatch.setenv(VARIABLE, "1e6")
     demand_memory(1e6, "this")
     with pytest.raises(
-        ColdError, match=r"this needs about 1 MB of memory, and 1 MB are free; ask for less \(COLD_MEMORY"
+        ColdError, match=r"this needs about 1 MB of memory, and 1 MB are free; try a smaller size \(COLD_MEMORY"
     ):
         demand_memory(1e6 + 1, "this")
     monkeypatch.setenv(VARIABLE, "much")
@@ -206,7 +206,7 @@ def test_a_pickle_is_not_read(tmp_path):
             return os.mkdir, (str(tmp_path / "executed"),)
 
     np.savez(tmp_path / "a.npz", optima=np.array([Evil()], dtype=object))
-    with pytest.raises(ColdError, match="has no numbers"):
+    with pytest.raises(ColdError, match="does not hold numbers"):
         load_source("a.npz")
     assert not (tmp_path / "executed").exists()
 
@@ -215,7 +215,7 @@ def test_a_pickle_is_not_read(tmp_path):
 def test_only_regular_files_are_read(read, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for name in ("pipe", "/dev/zero", "."):
-        with pytest.raises(ColdError, match="no regular file"):
+        with pytest.raises(ColdError, match=r"^cannot read [^:]*: it is not a regular file$"):
             read(tmp_path / name)
     for name in ("x" * 300, "nothing", "a\0b"):
         with pytest.raises(ColdError, match="cannot read"):
