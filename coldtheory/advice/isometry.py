@@ -10,7 +10,7 @@ from ..quadratics import Quadratics
 from ..tasks import Tasks
 from .setting import Setting
 
-MANY = 6  #: parameters per optimum from which fewer dimensions save time; below, numbers stay those of `simulate` to the bit
+MANY = 6  #: parameters per optimum from which fewer dimensions save time; below it nothing is changed
 
 
 def in_few_dimensions(tasks: Tasks, setting: Setting) -> tuple[Tasks, Setting]:

@@ -35,7 +35,7 @@ from coldtheory.ground.writing import to_toml
 from coldtheory.report.outcomes import read_outcomes
 from coldtheory.search.rerun import rerun
 from coldtheory.sources import load_source
-from coldtheory.store import StoredRows
+from coldtheory.store import StoredRows, stored_sweeps
 from tests.cold.tuning.tiny_search import tiny as tiny_search
 from tests.fuzz import corpus, programs
 from tests.fuzz.databases import damaged_database, damaged_journal
