@@ -17,8 +17,9 @@ weight that is needed ranges over orders of magnitude.
 
 **Nothing winds up.** At the floor, where forgetting stays below the request by itself, the past has no weight at all:
 the queues are empty. The ceiling is where more weight no longer pays: from there on the present task suffers and the
-past hardly gains. A request that is not met there cannot be met: the run goes on with the weight that serves accuracy
-best, and says which forgetting, delta', is the smallest that it could reach: the theory's premise delta > delta'.
+past hardly gains. A request that is exceeded there by more than `tolerance`, on average over the second half of the
+tasks, cannot be met: the run goes on with the weight that serves accuracy best, and says which forgetting, delta', is
+the smallest that it could reach: the theory's premise delta > delta'.
 """
 
 from __future__ import annotations
@@ -49,6 +50,11 @@ class Request:
     def smallest(self) -> float:
         """An amount that no gauge of usual size tells from nothing."""
         return _SMALLEST[self.kind]
+
+    @property
+    def tolerance(self) -> float:
+        """How far delivered forgetting may be from the request: a fifth, or what a gauge of usual size can tell."""
+        return max(self.smallest, 0.2 * self.amount)
 
     def moved(self, weight: Number, forgetting: Number, progress: float, looks: int) -> Number:
         """The weight after a look at `progress` of the task, one of so many looks.

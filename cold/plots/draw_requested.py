@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from numpy.typing import NDArray
 
 from coldtheory.figures import style as s
 from coldtheory.figures.table import Table
@@ -104,18 +105,32 @@ def draw_gauge(tables: Mapping[str, Table]) -> Figure:
 
 def draw_front(tables: Mapping[str, Table]) -> Figure:
     rows = list(next(iter(tables.values())).rows())
+    titles = list(dict.fromkeys(row["title"] for row in rows))
     with s.styled():
-        figure, axes = s.panels(1, 1, height=3.2, width=s.PAGE * 0.75)
-        ax = np.asarray(axes).reshape(-1)[0]
-        for method in dict.fromkeys(row["method"] for row in rows):
-            own = [row for row in rows if row["method"] == method]
-            points = []
-            for setting in dict.fromkeys(row["setting"] for row in own):
-                at = [row for row in own if row["setting"] == setting]
-                points.append([np.mean([row[name] for row in at]) for name in ("forgetting_loss", "learning_acc")])
-            found = np.array(sorted(points))
-            ax.plot(np.maximum(found[:, 0], _FLOOR), found[:, 1], label=method_title(method), **look(method))
-        ax.set_xscale("log")
-        ax.set(xlabel="forgetting: loss that past tasks gained (nats)", ylabel="accuracy when just learnt (%)")
-        ax.legend(fontsize="x-small")
+        figure, axes = s.panels(len(titles), 1, height=2.6, width=s.PAGE)
+        axes = np.asarray(axes).reshape(-1)
+        labelled: dict[str, Any] = {}  # method -> its first line: one key for all panels
+        for ax, title in zip(axes, titles, strict=True):
+            shown = [row for row in rows if row["title"] == title]
+            for method in dict.fromkeys(row["method"] for row in shown):
+                found = _front_of([row for row in shown if row["method"] == method])
+                (line,) = ax.plot(
+                    np.maximum(found[:, 0], _FLOOR), found[:, 1], label=method_title(method), **look(method)
+                )
+                labelled.setdefault(method, line)
+            ax.set_xscale("log")
+            ax.set_title(title)
+            ax.set_xlabel("loss that past tasks gained (nats)")
+        axes[0].set_ylabel("accuracy when just learnt (%)")
+        s.letter(list(axes))
+        figure.legend(handles=list(labelled.values()), loc="outside lower center", ncols=len(labelled))
         return s.finish(figure)
+
+
+def _front_of(rows: Sequence[Mapping[str, Any]]) -> NDArray[np.float64]:
+    """Means over seeds of each setting: (forgetting, accuracy when just learnt), by forgetting."""
+    settings = dict.fromkeys(row["setting"] for row in rows)
+    at = [[row for row in rows if row["setting"] == setting] for setting in settings]
+    return np.array(
+        sorted([np.mean([row[n] for row in one]) for n in ("forgetting_loss", "learning_acc")] for one in at)
+    )

@@ -128,7 +128,7 @@ def _gauge(runs: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def _front(runs: Sequence[Result]) -> list[dict[str, Any]]:
-    """Of the dataset on which baselines were run, too."""
+    """Of the benchmarks on which baselines were run, too."""
     compared = {run.dataset for run in runs if run.config["method"] != "cold-distill"}
     rows = []
     for run in runs:
@@ -137,7 +137,7 @@ def _front(runs: Sequence[Result]) -> list[dict[str, Any]]:
         forget, V = run.config.get("forget"), run.config.get("V")
         own = {"forget": forget} if forget is not None else run.config.get("options") or {"V": V}
         rows.append({
-            "dataset": run.dataset, "method": run.config["method"], "seed": run.config["seed"],
+            "dataset": run.dataset, "title": _where(run), "method": run.config["method"], "seed": run.config["seed"],
             "setting": " ".join(f"{k}={v}" for k, v in own.items() if k != "same_draw"),
             "requested": int(forget is not None), "forgetting_loss": run.metrics["forgetting_loss"],
             "learning_acc": run.metrics["learning_acc"], "acc": run.metrics["acc"],

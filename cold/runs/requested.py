@@ -27,14 +27,19 @@ class Delivered:
     test: NDArray[np.float64]  #: on the test data
     worst: float  #: of a single task at the end of the run, on the test data
     weight: NDArray[np.float64]  #: of the past at the end of each task
+    tolerance: float  #: how far what is delivered may be from the request
 
     @property
     def smallest(self) -> float | None:
-        """delta': what was forgotten at the largest weight that serves, where the request was below it at the end; else
-        None. It is the mean over the tasks that ended at that weight."""
-        at_ceiling = self.weight >= _AT * CEILING
-        missed = at_ceiling[-1] and self.gauge[-1] > self.requested
-        return float(self.gauge[at_ceiling].mean()) if missed else None
+        """delta': the smallest forgetting that could be reached, where the request lies below it; else None.
+
+        The request is out of reach if forgetting exceeds it by more than the tolerance, on average over the second half
+        of the tasks, although the weight reached its ceiling there. delta' is that average.
+        """
+        late = slice(len(self.weight) // 2, None)
+        forgotten = float(self.gauge[late].mean())
+        at_ceiling = (self.weight[late] >= _AT * CEILING).any()
+        return forgotten if at_ceiling and forgotten > self.requested + self.tolerance else None
 
     def settled(self) -> tuple[float, float]:
         """Mean over the second half of the tasks: (on the gauge, on the test data)."""
@@ -63,4 +68,5 @@ def delivered(result: Result) -> Delivered | None:
         test=np.nanmean(tested[1:], axis=1),
         worst=float(np.nanmax(tested[-1])),
         weight=np.asarray(weight[1:], dtype=np.float64),
+        tolerance=request.tolerance,
     )

@@ -186,8 +186,8 @@ def made_up(gauge, weight, forget=0.1):
 
 def test_a_request_that_cannot_be_met_names_what_can():
     assert delivered(made_up([0.3, 0.2, 0.2], [0.4, CEILING, CEILING])).smallest == pytest.approx(0.2)
-    assert delivered(made_up([0.3, 0.2, 0.09], [0.4, CEILING, CEILING])).smallest is None
-    assert delivered(made_up([0.3, 0.2, 0.2], [0.4, CEILING, 0.4])).smallest is None
+    assert delivered(made_up([0.3, 0.2, 0.03], [0.4, CEILING, CEILING])).smallest is None  # 0.115 on average
+    assert delivered(made_up([0.3, 0.2, 0.2], [0.4, 0.4, 0.4])).smallest is None  # more weight could be had
     assert delivered(Result(run_id="x", config=make_config({}).as_dict(), metrics={}, arrays={})) is None
 
 

@@ -77,10 +77,10 @@ def call(*words, code=0):
 
 
 def test_the_command(tmp_path):
-    shown = call("plan", "all", "--out", tmp_path).stdout
+    shown = call("plan", "all", "--runs", tmp_path).stdout
     assert max(map(len, shown.splitlines())) <= 80
     assert shown.splitlines()[-4].startswith("all")
-    rows = json.loads(call("plan", "V", "--dataset", "split-cifar100", "--out", tmp_path, "--json").stdout)
+    rows = json.loads(call("plan", "V", "--dataset", "split-cifar100", "--runs", tmp_path, "--json").stdout)
     assert [(row["study"], row["dataset"], row["runs"], row["finished"]) for row in rows] == [
         ("V", "split-cifar100", 72, 0)
     ]

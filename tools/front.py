@@ -1,0 +1,74 @@
+"""Plasticity against forgetting, compared at equal forgetting: python tools/front.py [RUNS]
+
+For every benchmark and every setting of a baseline: the accuracy of newly learnt tasks minus COLD-distill's at the same
+forgetting, which is read off the line through its requests, seed by seed. The 95 % interval (Student's t) is over
+seeds.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cold.catalogue import method_title
+from cold.plots.data import RunsFoundOnce
+from cold.plots.requested import requested_figures
+from coldtheory.ground.statistics import paired
+
+OURS = "cold-distill"
+_LEAST = 3  # seeds for an interval
+
+
+def main(folder: Path) -> None:
+    figures = {figure.id: figure for figure in requested_figures(RunsFoundOnce(), kept=False)}
+    rows = list(figures["plasticity_forgetting"].data[0].load(folder).table.rows())
+    print("| benchmark | method | setting | forgetting | learnt % | minus COLD-distill | ahead |")
+    print("| --- | --- | --- | ---: | ---: | ---: | --- |")
+    for title in dict.fromkeys(row["title"] for row in rows):
+        shown = [row for row in rows if row["title"] == title]
+        lines = _lines([row for row in shown if row["method"] == OURS])
+        cells: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        for row in shown:
+            if row["method"] != OURS:
+                cells[row["method"], row["setting"]].append(row)
+        for (method, setting), found in cells.items():
+            forgotten, learnt = (np.mean([row[name] for row in found]) for name in ("forgetting_loss", "learning_acc"))
+            words = f"| {title} | {method_title(method)} | {setting} | {forgotten:.3f} | {learnt:.2f} "
+            print(words + _compared(found, lines))
+
+
+def _lines(rows: list[dict[str, Any]]) -> dict[int, np.ndarray]:
+    """COLD-distill's points of each seed, (n, 2), by forgetting."""
+    seeds = {row["seed"] for row in rows}
+    points = {
+        seed: [(row["forgetting_loss"], row["learning_acc"]) for row in rows if row["seed"] == seed] for seed in seeds
+    }
+    return {seed: np.array(sorted(found)) for seed, found in points.items()}
+
+
+def _compared(rows: list[dict[str, Any]], lines: dict[int, np.ndarray]) -> str:
+    """Beyond either end of a line nothing is extrapolated: such a seed does not count."""
+    ours: dict[int, float] = {}
+    for row in rows:
+        line = lines.get(row["seed"])
+        if line is not None and line[0, 0] <= row["forgetting_loss"] <= line[-1, 0]:
+            ours[row["seed"]] = float(np.interp(row["forgetting_loss"], line[:, 0], line[:, 1]))
+    if len(rows) < _LEAST:
+        return f"| – | only {len(rows)} seeds |"
+    found = paired({row["seed"]: row["learning_acc"] for row in rows}, ours)
+    if found is None or found.low is None or found.high is None or len(found.each) < _LEAST:
+        return f"| – | forgets {'less' if _below(rows, lines) else 'more'} than any request |"
+    return f"| {found.mean:+.2f} [{found.low:+.2f}, {found.high:+.2f}] | {'yes' if found.low > 0 else 'no'} |"
+
+
+def _below(rows: list[dict[str, Any]], lines: dict[int, np.ndarray]) -> bool:
+    least = np.mean([line[0, 0] for line in lines.values()])
+    return bool(np.mean([row["forgetting_loss"] for row in rows]) < least)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "runs"))
