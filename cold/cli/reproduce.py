@@ -58,7 +58,7 @@ class Step:
 
 def reproduce(
     profile: Annotated[
-        str, typer.Option(help="Profile of the runs, which is a name for their size: paper, cpu or smoke.")
+        str, typer.Option(help="Profile of the runs, which names their size: paper, cpu or smoke.")
     ] = "paper",
     out: Annotated[Path, typer.Option(help="Where to write.")] = OUT,
     to: Annotated[Path, typer.Option(help="Folder of tables and figures.")] = TO,
@@ -67,24 +67,24 @@ def reproduce(
     scheduler: Annotated[str | None, typer.Option(help="Address of a running dask scheduler.")] = None,
     gpu: Annotated[float | None, typer.Option(help="Share of a GPU per run: 1, or 0.5 for two runs on each.")] = None,
     slurm: Annotated[
-        list[str] | None, typer.Option("--slurm", help="NAME=VALUE for the executor of submitit; may be repeated.")
+        list[str] | None, typer.Option("--slurm", help="NAME=VALUE for the executor of submitit.")
     ] = None,
     data_root: Annotated[
         Path | None,
         typer.Option(help="Folder of the data sets; by default COLD_DATA, or a folder of the user's cache."),
     ] = None,
     terms: Annotated[
-        Path | None, typer.Option(help="Comparisons of your own, a TOML file like cold/tables/comparisons.toml.")
+        Path | None, typer.Option(help="TOML file with comparisons of your own, like cold/tables/comparisons.toml.")
     ] = None,
     parts: Annotated[bool, typer.Option("--parts", help="Go on with parts or copies of data sets.")] = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Also make the runs that failed before.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say how many runs there are, and how long they would take.")
+        bool, typer.Option("--dry-run", help="Only print how many runs there are and how long they would take.")
     ] = False,
     throughput: Annotated[
-        float, typer.Option(help="With --dry-run: compute GPU hours from this many images of 32 x 32 per second.")
+        float, typer.Option(help="With --dry-run, compute GPU hours from this many images of 32 x 32 per second.")
     ] = THROUGHPUT,
     as_json: JsonOption = False,
 ) -> None:

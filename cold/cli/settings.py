@@ -91,7 +91,7 @@ def _table(found: Sequence[Chosen]) -> Any:
 def compare_settings(
     first: Annotated[str, typer.Argument(help="A settings file, as cold tune writes it.")],
     second: Annotated[str, typer.Argument(help="Another one, or the name of a table, as pmnist-10k.")],
-    seeds: Annotated[str, typer.Option(help="Seeds, by commas and as ranges: 6,7,8 or 0-19.")] = "0-2",
+    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas or as a range: 6,7,8 or 0-19.")] = "0-2",
     limit_test: Annotated[int | None, typer.Option(help="Test samples per task.")] = None,
     engine: Annotated[str, typer.Option(help="How jobs are computed.")] = "",
     jobs: Annotated[int, typer.Option(help="Number of jobs at a time; -1 takes all cores.")] = 1,

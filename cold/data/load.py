@@ -104,7 +104,7 @@ def load_benchmark(
     count = default if tasks is None else tasks
     if permuted:
         if order != "natural" or heads != "task":
-            raise ColdError(f"{name} has one head and all classes in every task: order and heads do not apply")
+            raise ColdError(f"{name} has one head and all classes in every task; leave order and heads out")
         made = permuted_benchmark(
             name, images, transform, tasks=count, seed=seed, sizes=sizes, iid=iid, rotated=rotated
         )

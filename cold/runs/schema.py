@@ -232,7 +232,7 @@ def read_row(raw: bytes, where: Path | str, *, remedy: str) -> Row:
 def check_array(name: str, array: object, where: Path | str) -> NDArray[Any]:
     """Check the kind and shape of an array by its name; a wrong one raises a `ColdError`."""
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
-        raise ColdError(f"{where} is damaged: the array {name} has no numbers; run it again")
+        raise ColdError(f"{where} is damaged: the array {name} does not hold numbers; run it again")
     square = not name.startswith(("accuracy", "loss", "gauge")) or array.shape[:1] == array.shape[1:]
     if array.ndim != _DIMENSIONS.get(name, array.ndim) or not square:
         raise ColdError(f"{where} is damaged: the array {name} has the shape {array.shape}; run it again")

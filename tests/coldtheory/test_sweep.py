@@ -426,7 +426,7 @@ def test_bad_files_are_named(name, content, words, tmp_path):
 
 def test_a_pickle_is_not_opened(tmp_path):
     np.savez(tmp_path / "evil.npz", optima=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(ColdError, match="no numbers"):
+    with pytest.raises(ColdError, match="does not hold numbers"):
         load_source(str(tmp_path / "evil.npz"))
 
 
