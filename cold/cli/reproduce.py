@@ -66,9 +66,7 @@ def reproduce(
     jobs: Annotated[int, typer.Option(help="Number of jobs at a time; -1 takes all cores.")] = -1,
     scheduler: Annotated[str | None, typer.Option(help="Address of a running dask scheduler.")] = None,
     gpu: Annotated[float | None, typer.Option(help="Share of a GPU per run: 1, or 0.5 for two runs on each.")] = None,
-    slurm: Annotated[
-        list[str] | None, typer.Option("--slurm", help="NAME=VALUE for the executor of submitit.")
-    ] = None,
+    slurm: Annotated[list[str] | None, typer.Option("--slurm", help="NAME=VALUE for the executor of submitit.")] = None,
     data_root: Annotated[
         Path | None,
         typer.Option(help="Folder of the data sets; by default COLD_DATA, or a folder of the user's cache."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -64,6 +65,7 @@ def print_result(result: Result, *, matrix: bool = False) -> None:
             "[dim]answers among all classes (Class-IL), those seen until then, and those of the task (Task-IL)[/]"
         )
     _print_request(console, result)
+    _print_bounds(console, result)
     if matrix:
         _print_matrix(console, result)
     numbers = {name: value for name, value in result.timing.items() if isinstance(value, int | float)}
@@ -110,6 +112,36 @@ def _print_request(console: Console, result: Result) -> None:
             f"[bold]The request is below what can be reached here:[/] the smallest forgetting is about "
             f"{amount(found.smallest)}. The run went on with the weight of the past that serves accuracy best."
         )
+
+
+class _Bound(msgspec.Struct):
+    """A theorem on this run, as its diagnostics have stored it."""
+
+    statement: str
+    form: str
+    outcome: str
+    lhs: float | None = None
+    rhs: float | None = None
+    terms: dict[str, float] = {}
+    failing_premises: list[str] = []
+
+    def __str__(self) -> str:
+        told = f"{self.statement} ({self.form}): {self.outcome}"
+        if self.lhs is None or self.rhs is None:
+            return f"{told}; premises that fail: {', '.join(self.failing_premises)}"
+        terms = " + ".join(f"{name} {value:.4g}" for name, value in self.terms.items())
+        return f"{told}, measured {self.lhs:.4g}, bound {self.rhs:.4g} = {terms}"
+
+
+def _print_bounds(console: Console, result: Result) -> None:
+    """Which theorems apply to a run with diagnostics, and both of their sides."""
+    try:
+        bounds = msgspec.convert(result.diagnostics.get("bounds") or [], list[_Bound])
+    except msgspec.ValidationError:
+        return
+    for bound in sorted(bounds, key=lambda bound: bound.lhs is None):
+        style = "dim" if bound.lhs is None else "none"
+        console.print(f"[{style}]{escape(str(bound))}[/]")
 
 
 def _print_matrix(console: Console, result: Result) -> None:

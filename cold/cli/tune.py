@@ -40,7 +40,10 @@ def tune_method(
         int, typer.Option(help="In whole runs: a trial that has learned 5 of 20 tasks has cost a quarter of a run.")
     ] = 12,
     preset: Annotated[
-        Text, typer.Option(help="Named settings; paper takes those of the paper's tables for this dataset, method and memory.")
+        Text,
+        typer.Option(
+            help="Named settings; paper takes those of the paper's tables for this dataset, method and memory."
+        ),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="Settings from a TOML file; flags override it.")] = None,
     scenario: Annotated[Text, typer.Option(help="Scenario of a split: task, class or domain.")] = None,

@@ -51,6 +51,28 @@ def test_show(run):
     assert "forgetting_after" in text
 
 
+def test_show_says_which_theorems_apply(tmp_path):
+    words = (
+        "--method",
+        "cold",
+        "--reference",
+        "stored",
+        "--queue-update",
+        "task",
+        "--diagnostics",
+        "--out",
+        str(tmp_path),
+    )
+    shown = call(*RUN, *words).stdout
+    assert "forgetting (queues): holds, measured " in shown
+    assert "thm3 (trajectory): not applicable; premises that fail: " in shown
+    (file,) = tmp_path.glob("*/result.json")
+    stored = json.loads(file.read_text())
+    stored["diagnostics"]["bounds"][-1]["lhs"] = "many"
+    file.write_text(json.dumps(stored))
+    assert "(queues)" not in call("show", str(file.parent)).stdout  # what does not follow its form is left out
+
+
 def test_show_by_id_and_packed(out, run, tmp_path, monkeypatch):
     shown = call("show", run, "--json").stdout
     assert f"data {json.loads(shown)['data']}" in call("show", run).stdout
