@@ -61,7 +61,7 @@ def further(folder: Path, checked: CheckedClaim) -> Further:
         if study is None:
             name = (used[0].folder or folder).parent.name
             return f"cold table {name} --run --seeds {declared[0]}-{last}, and seeds in cold/tables/comparisons.toml"
-        seeds, place = f"{declared[0] + have}-{last}", f"--out runs/study-{study} --reuse runs"
+        seeds, place = f"{declared[0] + have}-{last}", f"--out runs/study-{study} --runs runs"
         return f"cold study run {study} --profile {PROFILE} --dataset {dataset} --seeds {seeds} {place}"
 
     looks = tuple((look.seeds, look.missed) for look in rule.looks(first))

@@ -1,4 +1,4 @@
-"""Requested forgetting from its tables: calibration, the gauge, and plasticity against forgetting."""
+"""Figures beyond the paper from their tables: calibration, gauge, plasticity against forgetting, robustness."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from coldtheory.figures.table import Table
 
 from ..catalogue import method_title
 from .looks import look
+from .robust import FACTORS
 
 _ABSOLUTE, _RELATIVE = 0.02, 0.2  # how far delivered forgetting may be from the request
 _FLOOR = 0.008  # nats; smaller ones are drawn here
@@ -134,3 +135,25 @@ def _front_of(rows: Sequence[Mapping[str, Any]]) -> NDArray[np.float64]:
     return np.array(
         sorted([np.mean([row[n] for row in one]) for n in ("forgetting_loss", "learning_acc")] for one in at)
     )
+
+
+def draw_robust(tables: Mapping[str, Table]) -> Figure:
+    rows = list(next(iter(tables.values())).rows())
+    sizes = sorted({row["limit_train"] for row in rows})
+    with s.styled():
+        figure, axes = s.panels(len(sizes), 1, height=2.4, width=s.PAGE)
+        axes = np.asarray(axes).reshape(-1)
+        for ax, size in zip(axes, sizes, strict=True):
+            for method in dict.fromkeys(row["method"] for row in rows):
+                own = [row for row in rows if row["limit_train"] == size and row["method"] == method]
+                by_factor = {f: [row["acc"] for row in own if row["factor"] == f] for f in FACTORS}
+                means = [np.mean(found) if found else np.nan for found in by_factor.values()]
+                ax.plot(FACTORS, means, label=method_title(method), **look(method))
+            _log(ax, FACTORS)
+            ax.set_title(f"{size:,} images per task")
+            ax.set_xlabel("times the default")
+        axes[0].set_ylabel("accuracy ACC (%)")
+        s.letter(list(axes))
+        handles = axes[0].get_legend_handles_labels()[0]
+        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+        return s.finish(figure)

@@ -1,6 +1,6 @@
 """Forgetting on request, in pictures: what was requested and what came, what the gauge saw, and at what price.
 
-The runs are those of the studies `forget` and `front` (cold/studies), found by their settings.
+The runs are those of the studies `forget`, `front` and `robust` (cold/studies), found by their settings.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ..catalogue import benchmark_title
 from ..runs import FORMAT, Result, default_roots, delivered
 from ..studies import find_study, planned
 from .data import RunsFoundOnce
+from .robust import robust_rows
 from .select import settings
 
 _PROFILE = "cpu"
@@ -79,7 +80,7 @@ class StudiedRuns:
 
 
 def requested_figures(shared: RunsFoundOnce, *, kept: bool) -> Iterator[Figure]:
-    """Three figures beyond the paper."""
+    """Figures beyond the paper."""
     about = (
         ("requested_forgetting", ("forget",), _calibration, "Requested and delivered forgetting",
          "What was forgotten on the test data, mean over past tasks and over the second half of the stream, against "
@@ -91,6 +92,9 @@ def requested_figures(shared: RunsFoundOnce, *, kept: bool) -> Iterator[Figure]:
         ("plasticity_forgetting", ("forget", "front"), _front, "Plasticity against forgetting",
          "Accuracy of each task when it has just been learnt against the loss that past tasks gained, every method "
          "over its own parameter; COLD-distill over its request. Up and to the left is better.", "draw_front"),
+        ("robustness", ("robust",), robust_rows, "A quarter, once and four times the default",
+         "Accuracy at 1/4, 1 and 4 times each method's main parameter, chosen for 10,000 images per task (V of "
+         "COLD-distill: by rule), at three sizes; one learning rate for all.", "draw_robust"),
     )  # fmt: skip
     for name, studies, rows, title, sentence, draw in about:
         data = StudiedRuns(name, studies, rows, kept, shared)

@@ -10,6 +10,7 @@ import pytest
 from cold.config import make_config
 from cold.plots.data import RunsFoundOnce
 from cold.plots.requested import requested_figures
+from cold.plots.robust import robust_rows
 from cold.runs import write_result
 from cold.runs.schema import Result
 from cold.studies import find_study, planned
@@ -33,9 +34,9 @@ def finished(config, forgotten):
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
-    for name in ("forget", "front"):
+    for name in ("forget", "front", "robust"):
         for run in planned(find_study(name), "cpu"):
-            if run.seed in (20, 21):
+            if run.seed in (20, 21, 30):
                 result = finished(run.config, run.config.forget or 0.3)
                 write_result(folder / result.run_id, result)
     return folder
@@ -83,3 +84,18 @@ def test_runs_that_requested_nothing_have_no_row():
     assert Table.of([]) is not None
     config = make_config({"method": "cold-distill", "tasks": 3})
     assert FIGURES["gauge"].data[0].rows([finished(config, 0.2)]) == []
+
+
+def test_robustness_has_every_method_at_every_size_and_factor(stored):
+    rows = list(FIGURES["robustness"].data[0].load(stored).table.rows())
+    assert len(rows) == 3 * 5 * 3
+    assert {row["limit_train"] for row in rows} == {250, 1000, 4000}
+    for method in ("cold-distill", "cold", "er", "der", "derpp"):
+        assert sorted(row["factor"] for row in rows if row["method"] == method) == sorted(3 * [0.25, 1.0, 4.0])
+
+
+def test_places_without_all_three_values_are_left_out():
+    runs = [finished(make_config({"method": "cold-distill", "V": V}), 0.2) for V in ("auto", 10.0)]
+    assert robust_rows(runs) == []
+    runs.append(finished(make_config({"method": "cold-distill", "V": 160.0}), 0.2))
+    assert [row["factor"] for row in robust_rows(runs)] == [1.0, 0.25, 4.0]
