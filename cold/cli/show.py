@@ -6,6 +6,7 @@ import json
 from typing import Annotated
 
 import msgspec
+import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -13,6 +14,7 @@ from rich.table import Table
 
 from coldtheory.ground.command_line import JsonOption
 
+from ..metrics import loss_forgetting
 from ..runs import UNRECORDED, Result, delivered, find_run
 
 RunArgument = Annotated[str, typer.Argument(help="Folder of a run, or its id.", metavar="RUN")]
@@ -142,6 +144,12 @@ def _print_bounds(console: Console, result: Result) -> None:
     for bound in sorted(bounds, key=lambda bound: bound.lhs is None):
         style = "dim" if bound.lhs is None else "none"
         console.print(f"[{style}]{escape(str(bound))}[/]")
+        loss = result.array("loss")
+        if bound.statement == "forgetting" and bound.lhs is not None and loss is not None and len(loss) > 1:
+            tested = float(np.nanmean(loss_forgetting(loss)))
+            console.print(
+                f"  that is on the memory; on the test data, mean over the same pairs of tasks: {tested:.4g} nats"
+            )
 
 
 def _print_matrix(console: Console, result: Result) -> None:

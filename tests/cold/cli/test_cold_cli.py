@@ -65,6 +65,7 @@ def test_show_says_which_theorems_apply(tmp_path):
     )
     shown = call(*RUN, *words).stdout
     assert "forgetting (queues): holds, measured " in shown
+    assert "on the test data, mean over the same pairs of tasks: " in shown
     assert "thm3 (trajectory): not applicable; premises that fail: " in shown
     (file,) = tmp_path.glob("*/result.json")
     stored = json.loads(file.read_text())
