@@ -57,7 +57,7 @@ def _in_order(found: dict[str, float]) -> tuple[float, float, float]:
 
 
 def _order(place: str) -> list[tuple[int, float, str]]:
-    """Numbers by size, words by letter."""
+    """A sort key: numbers by size, words alphabetically."""
     return [(0, float(part), "") if part.isdigit() else (1, 0.0, part) for part in place.split(" | ")]
 
 
