@@ -48,6 +48,7 @@ def checkpoints(folder: Path) -> list[Path]:
 
 
 def remove_checkpoints(folder: Path) -> None:
+    """Remove all checkpoints of a run; the other files in its folder stay."""
     for path in checkpoints(folder):
         path.unlink(missing_ok=True)
 

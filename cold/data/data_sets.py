@@ -135,6 +135,7 @@ DATA_SETS = {
 
 
 def data_set(name: str) -> DataSet:
+    """The data set of that name; raises `ColdError` with the nearest names if there is none."""
     if name not in DATA_SETS:
         raise unknown_name("data set", name, DATA_SETS)
     return DATA_SETS[name]

@@ -33,6 +33,7 @@ class Work:
 
 
 def work(config: RunConfig) -> Work:
+    """How much work a run is, from its settings alone; raises `ColdError` if the size of its data is not known."""
     tasks, train, test = sizes(config)
     steps = config.epochs * math.ceil(train / config.batch_size)
     entry = METHODS.get(canonical(config.method))

@@ -150,6 +150,7 @@ def find_study(name: str) -> Study:
 
 
 def read_study(path: Path) -> Study:
+    """The study of a TOML file; raises `ColdError` if an entry is unknown or of the wrong kind."""
     raw = read_config(path)
     _known_keys(path, raw, _TOP, "")
     _check_kinds(path, raw, "")

@@ -92,6 +92,7 @@ Record = Certificate | WorstCase
 
 
 def close(a: float, b: float) -> bool:
+    """Whether two numbers are equal up to the relative gap `RELATIVE`."""
     return abs(a - b) <= RELATIVE * max(abs(a), abs(b))
 
 

@@ -102,14 +102,17 @@ def pairs(T: int) -> list[tuple[int, int]]:
 
 
 def total(numbers: Any) -> Number:
+    """The sum of exact numbers or z3 terms; 0 if there are none."""
     return sum(numbers, ZERO)
 
 
 def squares(numbers: Sequence[Number]) -> Number:
+    """The sum of the squares."""
     return total(x * x for x in numbers)
 
 
 def largest(numbers: Sequence[Number], maximum: Maximum) -> Number:
+    """The largest of one or more numbers, by repeated use of `maximum`."""
     best = numbers[0]
     for x in numbers[1:]:
         best = maximum(best, x)
@@ -117,4 +120,5 @@ def largest(numbers: Sequence[Number], maximum: Maximum) -> Number:
 
 
 def absolute(x: Number, maximum: Maximum) -> Number:
+    """|x|, as the maximum of x and -x."""
     return maximum(x, -x)

@@ -78,6 +78,7 @@ def record(
     id: str, label: str, setting: Mapping[str, float], value: float, bound: float, began: float,
     *, closed_form: float | None = None, refutes: bool = False,
 ) -> WorstCase:  # fmt: skip
+    """The record of one solved programme: the value beside the bound, their ratio, and the seconds since `began`."""
     return WorstCase(
         id=id, label=label, setting=dict(setting), worst_case=value, bound=bound, closed_form=closed_form,
         ratio=value / bound, tight=close(value, bound), seconds=time.perf_counter() - began, refutes=refutes,

@@ -122,6 +122,7 @@ class Counterexample:
 
 
 def counterexample_names() -> list[str]:
+    """The names of all stored instances, in alphabetical order."""
     return sorted(path.stem for path in _FOLDER.glob("*.toml"))
 
 
@@ -194,6 +195,7 @@ def _parameters(told: _Construction) -> dict[str, Any]:
 
 
 def all_counterexamples() -> list[Counterexample]:
+    """Every stored instance, in the order of their names."""
     return [load_counterexample(name) for name in counterexample_names()]
 
 

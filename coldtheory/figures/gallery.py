@@ -100,6 +100,7 @@ def _read_about(path: Path) -> dict[str, Any]:
 
 
 def check_formats(kinds: Iterable[str]) -> tuple[str, ...]:
+    """The formats as a tuple; raises `ColdError` if one is unknown or if there are none."""
     wanted = tuple(kinds)
     for kind in wanted:
         if kind not in get_args(Format):

@@ -65,11 +65,13 @@ def rc() -> dict[Any, Any]:
 
 @contextmanager
 def styled() -> Iterator[None]:
+    """Within this block matplotlib draws with this project's settings."""
     with mpl.rc_context(rc()):
         yield
 
 
 def new_figure(width: float = PAGE, height: float = 2.2) -> Figure:
+    """An empty figure of this size, in inches."""
     figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
@@ -176,6 +178,7 @@ def cut_line(
 
 
 def loglog(ax: Axes, x: str, y: str) -> None:
+    """Make both axes logarithmic and name them."""
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlabel(x)
@@ -213,6 +216,7 @@ def power(value: float) -> str:
 
 
 def finish(figure: Figure) -> Figure:
+    """The last touches of a figure: frames without top and right side, and labels of logarithmic axes."""
     for ax in figure.axes:
         if ax.axison and ax.get_label() != "<colorbar>":
             sns.despine(ax=ax)

@@ -151,6 +151,7 @@ def mean_and_quantiles(values: np.ndarray) -> dict[str, float]:
 
 
 def digest(text: str | bytes) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of a text."""
     data = text.encode() if isinstance(text, str) else text
     return hashlib.sha256(data).hexdigest()[:16]
 

@@ -49,6 +49,8 @@ class PrintedResult:
 
 @dataclass(frozen=True)
 class ResultsTable:
+    """One results table of the paper: its label, its columns (dataset, memory), its methods and all printed cells."""
+
     label: str
     place: str
     columns: tuple[tuple[str, int], ...]
@@ -91,6 +93,8 @@ class Hyperparameters:
 
 @dataclass(frozen=True)
 class Complexity:
+    """One row of the complexity table: operations, storage, mechanism and notes, as printed."""
+
     method: str
     operations: str
     storage: str
@@ -114,6 +118,8 @@ class PrintedDataset:
 
 @dataclass(frozen=True)
 class Paper:
+    """All numbers of the paper that the data file holds."""
+
     datasets: Mapping[str, PrintedDataset]
     results: tuple[ResultsTable, ...]
     hyperparameters: tuple[Hyperparameters, ...]
@@ -180,10 +186,12 @@ def using(*, tables: Path | None = None, facts: Path | None = None) -> Iterator[
 
 
 def paper() -> Paper:
+    """The paper's numbers; within `using` those of another file."""
     return load_paper(_tables_path.get())
 
 
 def fact(id: str) -> Fact:
+    """The fact with this id; raises `ColdError` with the nearest ids if there is none."""
     known = facts()
     if id not in known:
         raise unknown_name("fact", id, known)
@@ -191,15 +199,18 @@ def fact(id: str) -> Fact:
 
 
 def facts() -> Mapping[str, Fact]:
+    """All facts about the paper's text, by id."""
     return _load_facts(_facts_path.get())[0]
 
 
 def statements() -> tuple[PrintedStatement, ...]:
+    """The numbered statements of the paper, in the order of the file."""
     return _load_facts(_facts_path.get())[1]
 
 
 @lru_cache(maxsize=8)
 def load_paper(path: Path) -> Paper:
+    """The numbers of a data file; raises `ColdError` if it does not follow its schema."""
     raw = read_toml(path)
     try:
         return Paper(

@@ -201,6 +201,7 @@ def as_json(row: Row) -> Row:
 
 
 def store_outcomes(outcomes: Outcomes, path: Path) -> None:
+    """Write outcomes to a file, which is replaced as a whole."""
     content = {"format": FORMAT, "provenance": outcomes.origin, "outcomes": outcomes.rows}
     write_atomically(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 

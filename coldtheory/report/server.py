@@ -70,6 +70,7 @@ def make_server(file: Path, port: int = 0, *, patience: float = PATIENCE) -> One
 
 
 def address_of(server: ThreadingHTTPServer) -> str:
+    """The URL at which the server answers."""
     return f"http://{HOST}:{server.server_address[1]}/"
 
 

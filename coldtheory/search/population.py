@@ -61,6 +61,7 @@ class CandidateRun(Run):
 
 
 def tasks_of(candidates: Candidates) -> Tasks:
+    """The tasks of all candidates, one stream each."""
     return from_optima(
         candidates.optima,
         candidates.hessians,

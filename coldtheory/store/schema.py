@@ -93,6 +93,7 @@ def read_origin(content: Any, path: Path) -> dict[str, Any]:
 
 
 def read_object(content: Any, path: Path) -> dict[str, Any]:
+    """A JSON object as a dict; raises `ColdError` if it is something else."""
     entries: dict[str, Any] = _decoded(_object, content, path)
     return entries
 
