@@ -143,6 +143,7 @@ def tally(id: str, form: str, batches: Iterable[Facts], **options: Any) -> Tally
 
 
 def total(bounds: Iterable[Bound]) -> Tally:
+    """How a form did on several bounds together."""
     runs = applicable = violated = 0
     slack = math.inf
     for bound in bounds:
@@ -186,6 +187,7 @@ class Replayed:
 
 @remembered
 def replayed(name: str) -> Replayed:
+    """Run a stored counterexample again; also in the form that holds instead, if the file names one."""
     instance = load_counterexample(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DivergenceWarning)

@@ -29,9 +29,11 @@ class Climb:
 
     @property
     def tasks(self) -> Tasks:
+        """The tasks of the design; all memory optima are 0."""
         return from_optima(self.optima[:, None], memory_optima=np.zeros((len(self.optima), 1)))
 
     def run(self) -> Run:
+        """The simulated run of the design."""
         return simulate(self.tasks, V=self.u / self.eta, eta=self.eta, delta=1.0, steps=1, w0=[self.start])
 
 
@@ -117,6 +119,7 @@ def exact_sides(design: Climb) -> tuple[Fraction, Fraction]:
         margin is 1 - lhs/rhs.""",
 )
 def zero_start_without_step_condition() -> Finding:
+    """Simulate the designed run, and compare both sides in fractions."""
     design = climb()
     run = design.run()
     bound = evaluate("thm4", "zero_start", run)
@@ -172,6 +175,7 @@ def _with_fitting_steps(id: str, batches: list[Facts]) -> tuple[Finding, int]:
         (open-thm3-sum-alpha). The margin is the relative slack of the instance.""",
 )
 def thm3_sum_case1() -> Finding:
+    """Replay the stored instance, and evaluate the printed form on random runs."""
     found = e.tally("thm3", "printed", e.descents("sum", "previous"))
     return e.refuted(e.replayed("thm3_sum_case1"), f"random runs do not show it: {found}")
 
@@ -191,6 +195,7 @@ def thm3_sum_case1() -> Finding:
         found: a proof or an instance would settle it.""",
 )
 def thm3_sum_alpha() -> Finding:
+    """Count the runs with fitting steps that break the printed form."""
     return _with_fitting_steps("thm3", e.descents("sum", "previous"))[0]
 
 
@@ -208,6 +213,7 @@ def thm3_sum_alpha() -> Finding:
         The margin is the relative slack of the instance.""",
 )
 def cor1_sum() -> Finding:
+    """Replay the stored instance that breaks the printed corollary."""
     return e.refuted(e.replayed("cor1_sum"))
 
 
@@ -225,6 +231,7 @@ def cor1_sum() -> Finding:
         slack found.""",
 )
 def cor1_sum_alpha() -> Finding:
+    """Count the runs with fitting steps that break the printed corollary, also where no proof is known."""
     tolerant = simulate(
         e.random_tasks(12, T=10, d=3, seed=2), V=np.geomspace(0.1, 100.0, 8), delta=np.geomspace(1.0, 300.0, 8),
         eta="auto", steps=1, weights="sum",

@@ -41,6 +41,7 @@ def alternating(T: int = 40) -> Array:
         compete: theorem pareto.) The margin is the largest increment of a memory loss minus delta.""",
 )
 def tradeoff_inherent() -> Finding:
+    """Follow the ideal models of an alternating stream under every reference."""
     tasks, delta_prime, delta = from_optima(alternating()), 0.55, 0.6
     star = ideal_points(tasks, delta_prime).w_star
     largest, queue = -np.inf, 0.0
@@ -71,6 +72,7 @@ def tradeoff_inherent() -> Finding:
         1e-6 minus the largest difference of the two.""",
 )
 def ideal_real_time() -> Finding:
+    """Solve the ideal problem task by task, and compare with the solution that knows all tasks."""
     optima = np.random.default_rng(0).normal(size=(12, 3))
     whole = ideal_points(from_optima(optima), 6.0).w_star
     online = np.stack([ideal_points(from_optima(optima[: t + 1]), 6.0).w_star[-1] for t in range(len(optima))])
@@ -93,6 +95,7 @@ def ideal_real_time() -> Finding:
         perfect one.""",
 )
 def memory_lowers_queue() -> Finding:
+    """Compare deviation and average queue of a perfect memory with those of a poor one."""
     optima = 0.1 * np.arange(20.0)[:, None]
     sides = {}
     for name, memory in (("perfect", optima), ("poor", np.full_like(optima, 5.0))):
@@ -120,6 +123,7 @@ def memory_lowers_queue() -> Finding:
         growth from V = 1 to V = 1e-6.""",
 )
 def thm4_proof_bounded() -> Finding:
+    """Measure the two terms divided by V as V falls."""
     V = (1e-6, 1e-3, 1.0)
     runs = [queue_at_the_limit(v) for v in V]
     terms = [float(np.abs(run.Delta - run.drift).max()) / v for run, v in zip(runs, V, strict=True)]
@@ -141,6 +145,7 @@ def thm4_proof_bounded() -> Finding:
         is the least share of the right term that is missing.""",
 )
 def thm4_proof_delta() -> Finding:
+    """Compare the printed term with the averaged drift over delta."""
     facts = e.toy("high")
     right = np.diff(facts.lyapunov, axis=-1).sum(axis=-1) / facts.delta / facts.T
     printed = facts.lyapunov[..., -1] / facts.T
@@ -164,6 +169,7 @@ def thm4_proof_delta() -> Finding:
         at the last t is ten times delta. The margin is delta minus that average.""",
 )
 def constraint_average() -> Finding:
+    """Compare the average over past tasks with the averages over time on one run."""
     delta, T = 0.05, 41
     facts = facts_of(simulate(np.r_[np.zeros(T - 1), 1.0][:, None], V=1e6, delta=delta, solver="exact", w0=[0.0]))
     now = float(facts.increments[-1, : T - 1].mean())
@@ -187,6 +193,7 @@ def constraint_average() -> Finding:
         Delta_t in that place.""",
 )
 def queue_factor() -> Finding:
+    """Evaluate the lemma's identity on CONFLICT with both factors."""
     facts = e.toy("conflict")
     right = evaluate("lemma1", "identity", facts)
     swapped = right.rhs - facts.cross / facts.past + facts.Qbar * facts.Delta
@@ -211,6 +218,7 @@ def queue_factor() -> Finding:
         sacrifices.""",
 )
 def gem_linearised() -> Finding:
+    """Compare A-GEM's step with the solution of the linearised problem, and with GEM's constraints."""
     g, past = np.array([1.0, 0.0]), np.array([[-1.0, 1.0], [0.5, 1.0]])
     mean = past.mean(axis=0)
     u = g - min(g @ mean, 0.0) / (mean @ mean) * mean

@@ -85,6 +85,7 @@ def ahead(found: Mapping[str, ComparedRow], left: Sequence[str], right: Sequence
     runs=RUNS,
 )
 def pmnist_lead(folder: Path) -> Finding:
+    """Compare the accuracies of both methods with those of all baselines in the stored table."""
     return leads(folder, "pmnist", _OURS, _PMNIST)
 
 
@@ -98,6 +99,7 @@ def pmnist_lead(folder: Path) -> Finding:
     runs=RUNS,
 )
 def pmnist_forgetting(folder: Path) -> Finding:
+    """Compare the forgetting of both methods with that of all baselines in the stored table."""
     found = lines(StoredRuns(folder), folder, "pmnist", [*_OURS, *_PMNIST])
     return settle(
         Contrast(
@@ -118,6 +120,7 @@ def pmnist_forgetting(folder: Path) -> Finding:
     runs=RUNS,
 )
 def pmnist_der(folder: Path) -> Finding:
+    """Compare the accuracies of DER and DER++ with those of EWC and A-GEM in the stored table."""
     return leads(folder, "pmnist", ("der", "derpp"), ("ewc", "agem"))
 
 
@@ -131,6 +134,7 @@ def pmnist_der(folder: Path) -> Finding:
     runs=RUNS,
 )
 def cifar10_lead(folder: Path) -> Finding:
+    """Compare the accuracy of COLD-ORACLE with that of all other methods in the stored table."""
     return leads(folder, "split-cifar10", _OURS[:1], (*_CIFAR10, "cold"))
 
 
@@ -172,6 +176,7 @@ def as_printed(stored: StoredRuns, method: str, delta: float) -> list[Result]:
     runs=RUNS,
 )
 def pmnist_ours(folder: Path) -> Finding:
+    """Compare stored runs with the printed rows, at the printed tolerance and at delta = 0."""
     stored = StoredRuns(folder)
     words, margins, reached, data = [], [], {"printed": True, "zero": True}, {}
     for method, name in _METHODS.items():
@@ -206,6 +211,7 @@ about them is in the claims whose ids start with tab-.
 
 
 def needs_training(label: str) -> Finding:
+    """The finding for a whole table: how many training runs would settle it."""
     table = paper().table(label)
     ours = sum(method.startswith("COLD") for method in table.methods)
     text = (
@@ -225,6 +231,7 @@ def needs_training(label: str) -> Finding:
     explain=HOW,
 )
 def merged_main() -> Finding:
+    """Count the runs that would settle the main table."""
     return needs_training("tab:merged_main")
 
 
@@ -237,6 +244,7 @@ def merged_main() -> Finding:
     explain=HOW,
 )
 def pmnist() -> Finding:
+    """Count the runs that would settle the PMNIST table."""
     return needs_training("tab:pmnist")
 
 
@@ -249,6 +257,7 @@ def pmnist() -> Finding:
     explain=HOW,
 )
 def main_1() -> Finding:
+    """Count the runs that would settle the table for the larger buffers."""
     return needs_training("tab:main_1")
 
 
@@ -261,6 +270,7 @@ def main_1() -> Finding:
     explain=HOW,
 )
 def main_2() -> Finding:
+    """Count the runs that would settle the table for the smaller buffers."""
     return needs_training("tab:main_2")
 
 
@@ -274,6 +284,7 @@ def main_2() -> Finding:
     "them is held against smaller runs in the claims whose ids start with trend-.",
 )
 def figures() -> Finding:
+    """Count the runs that would draw the figures at the size of the paper."""
     runs = {run.config.run_id for study in studies() if "paper" in study.grids for run in planned(study, "paper")}
     text = (
         f"the figures print no numbers; {len(runs)} runs (cold study run all --profile paper) would draw them at the "
