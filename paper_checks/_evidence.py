@@ -1,6 +1,6 @@
 """Evidence for statements: batches of runs on which a form is evaluated, and stored counterexamples replayed.
 
-The batches are made once a process. `toy` is the paper's own setting (LOW, HIGH, CONFLICT), `mixed` holds random
+The batches are made once per process. `toy` is the paper's own setting (LOW, HIGH, CONFLICT), `mixed` holds random
 positive semidefinite Hessians with a memory that differs from the tasks, V over six decades, both references and both
 weights; `exact` and `toy_exact` minimise DPP_t and have a feasible ideal problem.
 """

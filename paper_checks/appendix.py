@@ -1,4 +1,4 @@
-"""Section "Theoretical Appendix": the two lemmas on which every r^2 l of the paper rests."""
+"""Section "Theoretical Appendix": the two lemmas from which every r^2 l of the paper comes."""
 
 from __future__ import annotations
 

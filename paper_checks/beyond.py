@@ -1,6 +1,6 @@
 """Theorems that the paper lacks: real forgetting, and what no method can do. Their proofs are in docs/theorems.
 
-Claims here have labels that begin with `new:` and are counted apart from those of the paper.
+Claims here have labels that begin with `new:` and are counted separately from those of the paper.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def creeping() -> Finding:
     ),
 )  # fmt: skip
 def pareto() -> Finding:
-    """Evaluate the bound on all runs, and measure its slack for minimisers on two kinds of task."""
+    """Evaluate the bound on the toy under every reference, and measure its slack on two kinds of task."""
     found = e.tally("pareto", "proved", [e.toy(regime, "mean", r) for regime in e.REGIMES for r in _REFERENCES])
     kinds = np.array([[1.0, 2.0], [-2.0, 6.0]])[np.array([0, 0, 1, 0, 1, 1, 0, 1])]
     worst = 0.0

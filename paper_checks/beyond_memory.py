@@ -1,7 +1,7 @@
 """Theorems that the paper lacks: the size of the memory, forgetting for every T at once, and other controllers.
 
-Their proofs are in docs/theorems. What is not true there is refuted by stored instances, and what nobody has settled is
-recorded as open.
+Their proofs are in docs/theorems. What is not true is refuted by stored instances, and what is not settled is recorded
+as open.
 """
 
 from __future__ import annotations
@@ -200,9 +200,9 @@ def yu_neely() -> Finding:
     recorded="false",
     explain="""
         The stream of forgetting-one-task under this controller. If Q_1 stayed bounded, the weight (Q_1 + g_1)/(t-1)
-        would tend to 0, all other tasks pull to 1.5, so that x_t would tend to 1.5 and g_1 to 0.625 > 0: a
-        contradiction. In fact the total grows by 0.2362 per task, as under the queue. Their proof has a fixed number
-        of constraints, each with its full weight; sum weights restore it on this stream. Replay: coldtheory replay
+        would tend to 0, and all other tasks pull to 1.5, so x_t would tend to 1.5 and g_1 to 0.625 > 0: a
+        contradiction. In fact the total grows by 0.2362 per task, as under the queue. Their proof has a fixed number of
+        constraints, each with its full weight; sum weights restore it on this stream. Replay: coldtheory replay
         yu_neely_one_task_for_ever.""",
 )
 def yu_neely_constant() -> Finding:
@@ -218,10 +218,11 @@ def yu_neely_constant() -> Finding:
         (Case 3, mean weights, exact minimiser), so that mean forgetting exceeds delta by O(1/T) only.""",
     recorded="open",
     explain="""
-        Proved is O(sqrt(V/T)), through the mean square of the queues. That mean square does grow like T (one task that
-        is forgotten for ever is enough), so that no proof through it can show more. The mean itself did not grow on
-        any of the streams that were tried: optima that alternate, at random, in blocks of doubling length, on circles,
-        on a simplex. No proof and no counterexample is known here. The evidence compares T = 100 with T = 800.""",
+        What is proved is O(sqrt(V/T)), through the mean square of the queues. That mean square does grow like T (one
+        task that is forgotten for ever is enough), so no proof through it can show more. The mean itself did not
+        grow on any of the streams that were tried: optima that alternate, at random, in blocks of doubling length, on
+        circles, on a simplex. No proof and no counterexample is known here. The evidence compares T = 100 with T =
+        800.""",
 )
 def mean_violation() -> Finding:
     """Compare the mean and the mean square of the queues at T = 100 and T = 800 on several streams."""

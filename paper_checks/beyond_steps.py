@@ -74,7 +74,7 @@ def _holding(id_: str, batches: Mapping[str, Sequence[Facts]]) -> Finding:
     explain=e.explanation("adaptive_step", "The margin is the least relative slack (0: it is tight at T = 1)."),
 )
 def adaptive_step() -> Finding:
-    """Evaluate every form of the statement on runs with adaptive steps."""
+    """Evaluate the main form and two consequences on random tasks and on CONFLICT."""
     batches = [e.mixed("mean"), e.mixed("sum"), e.toy("conflict", "mean"), e.toy("conflict", "sum")]
     return _holding("adaptive_step", {"proved": batches, "mean_queue": batches, "total_step": batches})
 
@@ -89,7 +89,7 @@ def adaptive_step() -> Finding:
     explain=e.explanation("moving_gap", "The margin is the least relative slack."),
 )
 def moving_gap() -> Finding:
-    """Evaluate every form of the statement on minimisers while V moves."""
+    """Evaluate the main form on minimisers under every reference while V moves."""
     cases: tuple[Reference, ...] = ("previous", "best", "stored")
     return _holding("moving_gap", {"proved": [_minimised(move, case) for move in _MOVES for case in cases]})
 
@@ -104,7 +104,7 @@ def moving_gap() -> Finding:
     explain=e.explanation("moving_queue", "The margin is the least relative slack."),
 )
 def moving_queue() -> Finding:
-    """Evaluate every form of the statement on runs while V moves."""
+    """Evaluate the main form on Case 1 descents while V moves, and the form for minimisers in Case 3."""
     batches = [_moving(move, weights) for move in _MOVES for weights in _WEIGHTS]
     return _holding("moving_queue", {"proved": batches, "exact": [_minimised(move, "stored") for move in _MOVES]})
 
@@ -120,7 +120,7 @@ def moving_queue() -> Finding:
     explain=e.explanation("moving_gradient", "The margin is the least relative slack."),
 )
 def moving_gradient() -> Finding:
-    """Evaluate every form of the statement on runs while V moves."""
+    """Evaluate the main form on Case 1 descents while V moves, and the form for any reference in Case 3."""
     batches = [_moving(move, weights) for move in _MOVES for weights in _WEIGHTS]
     other = [_moving(move, "mean", "stored") for move in _MOVES]
     return _holding("moving_gradient", {"proved": batches, "any_case": other})

@@ -283,7 +283,7 @@ def constraint_premise() -> Finding:
         divided by that of Qbar.""",
 )
 def constraint_each_queue() -> Finding:
-    """Simulate a run whose mean queue stays bounded while one queue grows."""
+    """Follow prescribed models for which the mean queue stays bounded while one queue grows."""
     single, mean = [], []
     for T in (50, 200):
         models = np.zeros((T + 1, 1))

@@ -223,7 +223,7 @@ def thm3_sharper() -> Finding:
     id="thm3-many-steps",
     label="thm:gradient_norm_bound",
     section=SECTION,
-    statement="Several gradient steps a task mitigate the impact of variation (conjecture after Corollary 2).",
+    statement="Several gradient steps per task mitigate the impact of variation (conjecture after Corollary 2).",
     recorded="holds with correction",
     explain="""
         For the mean over all J inner gradients it is a theorem: every term of Theorem 3 but the conflict is

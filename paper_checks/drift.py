@@ -130,7 +130,7 @@ def case2_reference() -> Finding:
     recorded="holds",
     explain="""
         The text asks that the window contain the empirical minimiser. Even that is not needed for the
-        gradient bound: its proof uses only that each queue grows by at most l r^2/2 a task. The evidence
+        gradient bound: its proof uses only that each queue grows by at most l r^2/2 per task. The evidence
         evaluates the corrected Theorem 3 and the drift lemma on random tasks with windows of 1, 2 and 4
         models. The margin is the least relative slack.""",
 )
@@ -174,7 +174,7 @@ def lindley() -> Finding:
         in the denominator. In Case 2 the bound is (t-k) l r^2/2. The margin is the least relative slack.""",
 )
 def bounded() -> Finding:
-    """Evaluate the bound l r^2/2 on Case 1 runs, and measure how much of it the queues use."""
+    """Evaluate the a-priori bound on all descents, and measure how much of it the queues of the toy use."""
     largest = {
         r: float((e.toy(r).Q.max(axis=(-2, -1)) / (0.5 * e.toy(r).l * e.toy(r).r ** 2)).max()) for r in e.REGIMES
     }

@@ -59,7 +59,7 @@ def thm1_mean() -> Finding:
     statement="Theorem 1 for the objective as printed, eq:dpp_opt_problem, with the plain sum of the queues.",
     recorded="false",
     explain="""
-        The minimiser of V Phi_t + sum_k Q_k hatPhi_k is another one than that of the mean, and weighs the
+        The minimiser of V Phi_t + sum_k Q_k hatPhi_k differs from that of the mean, and weighs the
         past t-1 times more; the proof's drift inequality does not fit it. Random tasks hardly ever show it,
         so the instance is stored: T = 3 with curvatures .384, 65, 117, Case 2. With identity Hessians T = 6
         is stored (thm1_sum_identity). Correct: (t-1) Delta_t. The margin is the relative slack of the
@@ -71,7 +71,7 @@ def thm1_sum() -> Finding:
     return e.refuted(e.replayed("thm1_sum"), f"identity Hessians: {identity}")
 
 
-# The audit's instance: DPP_t minimised over R, the ideal problem and the infima over W = {0}.
+# An instance with DPP_t minimised over R, the ideal problem and the infima over W = {0}.
 _FAR = (5.708, 5.719, 5.066, 3.342, 0.95, -2.112, -4.833, -6.945, -8.588, -10.174)
 
 
@@ -181,7 +181,7 @@ def thm2_toy() -> Finding:
         the sphere in two dimensions. The margin is 1e-6 minus the largest relative difference.""",
 )
 def closed_form() -> Finding:
-    """Compare the closed form with a maximisation over points of the sphere."""
+    """Compare the closed form with a maximisation over 20,000 points of the circle."""
     optima = np.random.default_rng(0).normal(size=(6, 12, 2))
     ball = smallest_enclosing_balls(optima)
     now, last = Quadratics.of(optima[:, 1:]), Quadratics.of(optima[:, :-1])
@@ -191,7 +191,7 @@ def closed_form() -> Finding:
     direct = [np.abs(now.at(w[..., None, :]) - last.at(w[..., None, :])) for w in np.moveaxis(rim, 1, 0)]
     off = float(np.abs(np.max(direct, axis=0) / closed - 1.0).max())
     verdict: Verdict = "holds" if off < 1e-6 else "false"
-    return Finding(verdict, 1e-6 - off, f"closed form against 20,000 points a circle: relative difference {off:.1e}")
+    return Finding(verdict, 1e-6 - off, f"closed form against 20,000 points per circle: relative difference {off:.1e}")
 
 
 @claim(

@@ -1,6 +1,6 @@
 """How loose the bounds are at the paper's settings, term by term, and what the sharpest valid ones give.
 
-`--json` holds the numbers of each claim under `data.rows`: one row a regime and V, with measured value, bound, ratio
+`--json` holds the numbers of each claim under `data.rows`: one row per regime and V, with measured value, bound, ratio
 and every term.
 """
 
@@ -116,8 +116,8 @@ def thm3() -> Finding:
 
         Its terms are known after the run only; among bounds of this kind it is reached by one step
         on one task (T = 1); later the queues that are cut at 0 leave a residual. What remains is the variation
-        along the models: each new task's noise counts
-        once as variation and again as gradient. The margin is the largest bound/measured.""",
+        along the models: each new task's noise counts once as variation and once more as gradient. The margin is the
+        largest bound/measured.""",
 )
 def gradient_sharpest() -> Finding:
     """Compare Theorem 3' in its sharpest form with Theorem 3."""

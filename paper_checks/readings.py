@@ -64,12 +64,11 @@ def tradeoff_inherent() -> Finding:
         continual learning (line 153).""",
     recorded="holds with correction",
     explain="""
-        Not for want of data: the constraints of task t contain the stored samples of tasks k < t and their infima, all
-        known at task t. For convex losses w*_t can be computed when task t arrives; the evidence solves it for
-        12 random tasks with the first t of them only and compares with the solution that knows all tasks. What is
-        inaccessible is the global infimum of a non-convex loss. Correct: in real time for convex losses, not for
-        networks. The margin is
-        1e-6 minus the largest difference of the two.""",
+        The obstacle is not a lack of data: the constraints of task t contain the stored samples of tasks k < t and
+        their infima, all known at task t. For convex losses w*_t can be computed when task t arrives; the evidence
+        solves it for 12 random tasks with the first t of them only and compares with the solution that knows all tasks.
+        What is inaccessible is the global infimum of a non-convex loss. Correct: in real time for convex losses, not
+        for networks. The margin is 1e-6 minus the largest difference of the two.""",
 )
 def ideal_real_time() -> Finding:
     """Solve the ideal problem task by task, and compare with the solution that knows all tasks."""
@@ -116,8 +115,8 @@ def memory_lowers_queue() -> Finding:
         hence Qbar[t-1] scales as O(V) (line 913).""",
     recorded="false",
     explain="""
-        Twice not: that the drift Lyap[t-1] - Lyap[t] is bounded presupposes bounded queues, which is what is to be
-        shown (in Case 1 it can be mended by queue-lindley); and bounded terms without a factor V give O(V) + O(1),
+        This fails twice: that the drift Lyap[t-1] - Lyap[t] is bounded presupposes bounded queues, which is what is to
+        be shown (in Case 1 queue-lindley repairs this); and bounded terms without a factor V give O(V) + O(1),
         not O(V). The evidence evaluates the two terms over V at the largest step that the theorem allows, three tasks
         at 0, 1, 2 (as thm4-o-of-v): divided by V they grow without limit as V falls. The margin is -log10 of that
         growth from V = 1 to V = 1e-6.""",

@@ -59,7 +59,7 @@ def sample_gradients(tasks_seen: int, batch: int, memory_batch: int, queues: int
         that the paper gives for COLD-ORACLE. The two cases differ in the reference model only, which enters
         the constant part
         of the objective and never its gradient. O((b+m)C) is right for another m: the size of ONE batch over all past
-        tasks (Algorithm 1); then a past task is seen m/(t-1) times a step on average. The count below is made at the
+        tasks (Algorithm 1); then a past task is seen m/(t-1) times per step on average. The count below is made at the
         batch sizes of the hyper-parameter tables, at the last task.""",
 )
 def cold_cost() -> Finding:

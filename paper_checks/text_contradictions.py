@@ -114,7 +114,7 @@ def tiny_sixty_five() -> Finding:
     section="Ablation and Sensitivity Analysis",
     statement="The sweeps over stored samples per task use one range.",
     recorded="holds with correction",
-    explain="""The main text (CIFAR100) goes from 50 to 500 a task, the supplement (CIFAR10, TinyImageNet) lists 50
+    explain="""The main text (CIFAR100) goes from 50 to 500 per task, the supplement (CIFAR10, TinyImageNet) lists 50
         to 400. The two are about different datasets, so both can be right; but then the trend above 400 is
         shown for CIFAR100 only.""",
 )

@@ -62,10 +62,10 @@ def toy_algorithm() -> Finding:
     id="text-toy-steps",
     label="subsec:exp_theoryvalidation",
     section=TOY,
-    statement="The toy runs the update that the corollaries analyse (one gradient step a task).",
+    statement="The toy runs the update that the corollaries analyse (one gradient step per task).",
     recorded="holds with correction",
-    explain="""The toy takes 3 steps a task. A footnote says that one step shows the same trend, so the correction is
-        to use J = 1, or bounds for J steps. The limitations also say that several steps a task are not studied.""",
+    explain="""The toy takes 3 steps per task. A footnote says that one step shows the same trend, so the correction is
+        to use J = 1, or bounds for J steps. The limitations also say that several steps per task are not studied.""",
 )
 def toy_steps() -> Finding:
     """Compare the number of steps in the toy with that of the corollaries."""
@@ -98,7 +98,7 @@ def thm4_case() -> Finding:
     explain="""
         Main text (drift lemma, objective, gradient step): weight Q_k[t-1]. Smoothness constant and all proofs: weight
         Q_k[t-1]/(t-1). The Lyapunov function carries 1/(2(t-1)), so the drift bound that follows from it is the mean
-        form; with the sum form the minimiser is another one and the smoothness constant is t-1 times larger in its
+        form; with the sum form the minimiser is different and the smoothness constant is t-1 times larger in its
         queue part. Results proved for one form do not transfer to the other without a factor t-1.""",
 )
 def queue_weights() -> Finding:
@@ -118,7 +118,7 @@ def queue_weights() -> Finding:
     statement="The words of the proofs describe what the formulas do.",
     recorded="holds with correction",
     explain="""
-        Slips that a reader can mend, each with what is printed and what is meant: the comparator of Theorem 1 (the
+        Slips that a reader can correct, each with what is printed and what is meant: the comparator of Theorem 1 (the
         ideal problem, not the algorithm's), the divisor in Theorem 2 (epsilon = delta - delta'), the objective and
         the descent inequality in Theorem 3 (the queues are missing; one eta too many), the reason for the last
         step of Theorem 4
@@ -314,7 +314,7 @@ def ideal_feasible() -> Finding:
     statement="The experiments run the analysed method, gradient descent with a fixed step on full losses.",
     recorded="false",
     explain="""False and not merely not applicable: the sentence is about what was run. The benchmark runs use ADAM
-        or SGD with momentum, mini-batches and 5 epochs a task; no statement of
+        or SGD with momentum, mini-batches and 5 epochs per task; no statement of
         the paper covers that update, so the theory neither predicts nor is tested by the tables.""",
 )
 def fixed_rate_experiments() -> Finding:

@@ -21,7 +21,7 @@ SECTION = "Theoretical Validation"
     explain="""
         Measured at the printed settings on V in [50, 200], 20 seeds. The bound is on the gradient before the update,
         grad Phi_t(x_{t-1}), but only the gradient after it, at x_t, in the LOW regime has a slope near -1. Before the
-        update each new task's own noise, c2 d a task, stays however large V is, so the curve flattens.
+        update each new task's own noise, c2 d per task, stays however large V is, so the curve flattens.
 
         The margin is 0.1 minus the distance of the LOW after-slope from -1.""",
 )
@@ -43,7 +43,7 @@ def slope_low() -> Finding:
     section=SECTION,
     statement="Higher task variation gives a lower (flatter) slope of the average squared gradient.",
     recorded="holds",
-    explain="""LOW against HIGH, gradient before and after the update, 3 steps and 1 step a task. The margin is the
+    explain="""LOW against HIGH, gradient before and after the update, 3 steps and 1 step per task. The margin is the
         smallest difference of the slopes.""",
 )
 def slope_variation() -> Finding:
@@ -63,7 +63,7 @@ def slope_variation() -> Finding:
     id="toy-one-step",
     label="subsec:exp_theoryvalidation",
     section=SECTION,
-    statement="One gradient step a task instead of three does not change the trend.",
+    statement="One gradient step per task instead of three does not change the trend.",
     recorded="holds",
     explain="""With J = 1 the gradients still fall over V in [50, 200] and the queues still rise, in both regimes. The
         margin is the smallest of the four slopes, each taken in its expected direction.""",

@@ -77,7 +77,7 @@ def queue_variation() -> Finding:
         below l r^2 / 2 for every V. The margin is the smallest of the directed log-log slopes.""",
 )
 def tradeoff() -> Finding:
-    """Fit the slopes of gradient and queue over V in all three regimes."""
+    """Fit the slopes of gradient and queue over V, and compare the queues with l r^2/2."""
     window = (10.0, 1000.0)
     trend = {
         f"{regime} {name}": sign * _toy.slope(regime, name, window).slope
@@ -183,12 +183,11 @@ def queue_oracle() -> Finding:
     recorded="holds",
     explain="""
         The figure is about networks; this is the toy only. Every increment carries -delta, so for given models it
-        is certain; the runs differ a little. HIGH, V =
-        200, both references, delta over six decades. The margin is the smallest relative fall of the average
-        queue from one delta to the next larger one.""",
+        is certain; the runs differ a little. HIGH, V = 200, both references, delta from 1e-7 to 1e-2. The margin is the
+        smallest relative fall of the average queue from one delta to the next larger one.""",
 )
 def queue_delta() -> Finding:
-    """Measure the average queue over six decades of delta for both references."""
+    """Measure the average queue at six values of delta for both references."""
     delta = np.geomspace(1e-7, 1e-2, 6)
     falls, ends = [], []
     for reference in _REFERENCES:

@@ -1,7 +1,7 @@
-"""What the results tables say of trained networks, held against stored runs where there are some.
+"""What the results tables say about trained networks, compared with stored runs where there are any.
 
-Three kinds of claims: comparisons on equal terms (tuned by one budget, or by nobody), the Permuted-MNIST rows of COLD
-and COLD-ORACLE, and the tables as a whole, which nothing short of the paper's own training could settle.
+There are three kinds of claims: comparisons on equal terms (tuned with one budget, or not tuned), the Permuted-MNIST
+rows of COLD and COLD-ORACLE, and the tables as a whole, which only the paper's own training could settle.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _OURS = ("cold-oracle", "cold")
 _PMNIST = ("finetune", "ewc", "agem", "der", "derpp", "nccl")
 _CIFAR10 = ("finetune", "ewc", "agem", "er", "der", "derpp", "er-ace", "cba", "nccl", "refresh")
 RULE = """
-The rows are those of `cold table {name}`: same data, network, optimiser, epochs, memory and replayed samples a step for
-all. {tuned} Differences are paired over the seeds and in points (per cent); the claim holds if the 95 % interval of
+The rows are those of `cold table {name}`: same data, network, optimiser, epochs, memory and replayed samples per step
+for all. {tuned} Differences are paired over the seeds and in points (per cent); the claim holds if the 95 % interval of
 every one lies above zero, is false if that of one lies below (widened for their number, after Bonferroni), and is left
 open otherwise. The margin is the end of the deciding interval that is nearer to zero.
 """
@@ -168,11 +168,11 @@ def as_printed(stored: StoredRuns, method: str, delta: float) -> list[Result]:
     "of their Permuted-MNIST rows.",
     recorded="holds with correction",
     explain="""
-        The runs are stored in runs/pmnist: all 60,000 images a task, 3 seeds, `cold run --dataset pmnist --preset
+        The runs are stored in runs/pmnist: all 60,000 images per task, 3 seeds, `cold run --dataset pmnist --preset
         paper`. A printed value counts as reached if our mean is not worse by more than two printed standard
-        deviations and the rounding of the print. With the printed tolerances (2 and 4) it is not: they swallow every
+        deviations and the rounding of the print. With the printed tolerances (2 and 4) it is not: they absorb every
         increase of the loss, and the queues hardly fill. With delta = 0, all else as printed, it is. The margin is in
-        points of accuracy, of the method that is nearer to missing its row.""",
+        points of accuracy, of the method that comes closer to missing its row.""",
     runs=RUNS,
 )
 def pmnist_ours(folder: Path) -> Finding:

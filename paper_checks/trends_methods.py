@@ -1,4 +1,4 @@
-"""Methods over tasks, and gradients of a real network over V, held against stored runs."""
+"""Methods over tasks, and gradients of a real network over V, compared with stored runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What V and the tolerance do to accuracy, forgetting and the queues, held against stored runs."""
+"""What V and the tolerance do to accuracy, forgetting and the queues, compared with stored runs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def large_forgets(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     label="fig:varying_V",
     statement="COLD-ORACLE stays stable even when V is large: from V = 100 to 10,000 it loses less accuracy than COLD.",
     on={"pmnist": Shown("holds", _V_PMNIST), "split-cifar10": Shown("not settled", _V_C10), **_V_OWN},
-    explain="The text says stable, without a measure; here it is held against COLD, the other panel of the figure.",
+    explain="The text says stable, without a measure; here it is compared with COLD, the other panel of the figure.",
 )
 def oracle_stable(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     """Yield COLD's loss of accuracy from V = 100 to 10,000 minus COLD-ORACLE's."""
@@ -161,7 +161,7 @@ def delta_plasticity(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     label="fig:delta_coldeff",
     statement="COLD's queues stand at the newest past task, COLD-ORACLE's are spread over all of them.",
     on={"pmnist": Shown("not settled", _HEAT), **_HEAT_OWN},
-    explain="""The share of the newest past task in all that stands in queues, COLD's minus COLD-ORACLE's, at
+    explain="""The share of the newest past task in the sum of all queues, COLD's minus COLD-ORACLE's, at
         delta = 0.5, the middle one of the three that are drawn.""",
 )
 def delta_diagonal(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:

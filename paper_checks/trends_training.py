@@ -1,4 +1,4 @@
-"""What memory, tasks, epochs and batches do to accuracy and forgetting, held against stored runs."""
+"""What memory, tasks, epochs and batches do to accuracy and forgetting, compared with stored runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ONLINE_OWN = {"split-tinyimagenet": Shown("not settled", ("online_batch_tiny-cp
 def memory_accuracy(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     """Yield the slope of accuracy per doubling of the memory."""
     runs = stored.study("memory", dataset)
-    yield from both(lambda m: runs.slope(m, acc), "ACC a doubling of M")
+    yield from both(lambda m: runs.slope(m, acc), "ACC per doubling of M")
 
 
 @trend(
@@ -45,7 +45,7 @@ def memory_accuracy(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
 def memory_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     """Yield the fall of forgetting per doubling of the memory."""
     runs = stored.study("memory", dataset)
-    yield from both(lambda m: -runs.slope(m, forgetting), "fall of F a doubling of M")
+    yield from both(lambda m: -runs.slope(m, forgetting), "fall of F per doubling of M")
 
 
 @trend(
@@ -112,7 +112,7 @@ def epochs_five(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
 @trend(
     id="trend-epochs-forgetting",
     label="fig:varying_epochs_batchsize_online",
-    statement="With more than five epochs a task, forgetting grows.",
+    statement="With more than five epochs per task, forgetting grows.",
     on={"split-cifar10": Shown("not settled", _EPOCHS)},
 )
 def epochs_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
@@ -132,7 +132,7 @@ def epochs_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
 def batch_accuracy(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     """Yield the fall of accuracy per doubling of the batch."""
     runs = stored.study("batch-size", dataset)
-    yield from both(lambda m: -runs.slope(m, acc), "fall of ACC a doubling of the batch")
+    yield from both(lambda m: -runs.slope(m, acc), "fall of ACC per doubling of the batch")
 
 
 @trend(
@@ -145,7 +145,7 @@ def batch_accuracy(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
 def batch_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     """Yield the growth of forgetting per doubling of the batch."""
     runs = stored.study("batch-size", dataset)
-    yield from both(lambda m: runs.slope(m, forgetting), "F a doubling of the batch")
+    yield from both(lambda m: runs.slope(m, forgetting), "F per doubling of the batch")
 
 
 @trend(
