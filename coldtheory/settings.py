@@ -68,7 +68,7 @@ class Past:
     loss: MemoryLosses  #: the losses at other models, such as a mean of them
 
 
-#: A reference of one's own: from `Past` to hatPhi_k(ref_{t,k}) for k = 1..t-1, numbers that broadcast to (S, P, t-1).
+#: A user's own reference: from `Past` to hatPhi_k(ref_{t,k}) for k = 1..t-1, numbers that broadcast to (S, P, t-1).
 #: It is called once per task for a part of the streams: a run's reference may depend on that run's own past and on
 #: nothing else.
 Rule = Callable[[Past], ArrayLike]
@@ -191,7 +191,8 @@ class Settings:
 
     @property
     def case(self) -> str:
-        """The name of the reference: "previous" (Case 1), "best" (Case 2), "stored" (Case 3), "own" of a function."""
+        """The name of the reference: "previous" (Case 1), "best" (Case 2), "stored" (Case 3), or "own" for a
+        function."""
         return self.reference if isinstance(self.reference, str) else OWN
 
 

@@ -111,7 +111,7 @@ def load_source(text: str) -> Source:
         return _from_toml(path)
     arrays: dict[str, Any] = _from_npz(path) if path.suffix == ".npz" else {"optima": _from_csv(path)}
     try:
-        made = from_optima(**arrays)  # every complaint about shapes and numbers comes now
+        made = from_optima(**arrays)  # any error in shapes and numbers is raised here
     except ColdError as error:
         raise ColdError(f"{path.name}: {error}") from None
     if len(made.streams) > 1:

@@ -13,7 +13,7 @@ from .text import Page, Part, Table, percent, shown
 from .verdicts import Remedy, Ruling, Verdict
 
 _GRADIENT = "average squared gradient"
-_CHANCE = "memory_size"  # holds with probability 0.95: it may fail without being false
+_CHANCE = "memory_size"  # it holds with probability 0.95, so it may fail without being false
 
 
 def page_of(advice: Advice) -> Page:
@@ -106,7 +106,7 @@ def _answer_forgetting(advice: Advice) -> str:
 
 
 def _name(title: str) -> str:
-    """Of a title the part that names the statement.
+    """The part of a title that names the statement.
 
     >>> _name("Theorem 3: average squared gradient, gradient descent")
     'Theorem 3'

@@ -30,7 +30,7 @@ class Setting:
     w0: Array | None = None
 
     def run(self, tasks: Tasks, V: ArrayLike) -> Run:
-        """A run that diverges is a number like any other here, and no warning."""
+        """Simulate; a run that diverges is a normal result here and causes no warning."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DivergenceWarning)
             return simulate(tasks, V=V, **vars(self))

@@ -112,7 +112,7 @@ class RunFacts(Facts):
 
     @cached_property
     def hat_ref(self) -> Array:  # type: ignore[override]
-        if self.run.reference_loss is not None:  # the answers of a rule of one's own
+        if self.run.reference_loss is not None:  # the answers of a user's own rule
             return self.run.reference_loss
         return reference_values(self.hat, self.reference, self.run.settings.window)
 

@@ -2,8 +2,8 @@
 
 PEPit writes "the worst smooth functions for this algorithm" as a semidefinite programme over Gram
 matrices and function values, without fixing the dimension or the functions; its dual value is an
-upper bound for every instance, and it is attained. The queues are given numbers, so that weights
-and step size are constants.
+upper bound for every instance, and it is attained. The queues are given numbers, so weights and step size are
+constants.
 """
 
 from __future__ import annotations

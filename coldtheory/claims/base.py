@@ -44,8 +44,9 @@ class NoRuns(ColdError):
 class Finding:
     """What a check found.
 
-    `margin` tells how far the claim is from flipping: positive, it holds by that much; negative, it is broken by that
-    much; None, it is not a matter of degree. `evidence` is one line for a person; `data` is the same for a program.
+    `margin` says how far the claim is from the opposite verdict: positive, it holds by that much; negative, it fails by
+    that much; None, it is not a matter of degree. `evidence` is one line for a person; `data` is the same for a
+    program.
     """
 
     verdict: Verdict
@@ -110,7 +111,7 @@ class Claim:
 
     @property
     def beyond(self) -> bool:
-        """Whether it is a theorem that the paper lacks; these are counted apart."""
+        """Whether it is a theorem that the paper lacks; these are counted separately."""
         return beyond_the_paper(self.label)
 
     @property

@@ -1,4 +1,4 @@
-"""`coldtheory sweep AXIS`, with `sweep-V` and its sisters as second names: one body for all."""
+"""`coldtheory sweep AXIS`, with `sweep-V` and so on as second names: one body for all."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Small instances on which a statement fails as printed: stored, human readable, replayed in well under a second.
+"""Small stored instances on which a statement fails as printed: human-readable, and replayed in well under a second.
 
 A file holds `statement`, `form`, the `tasks` (optima, and Hessians or memory where they differ from the default) with
 either the `settings` of `simulate` or prescribed `models` and the settings of `follow`, or in place of tasks and
 settings a `construction` by name with its parameters, such as `flips`; further a `ball` where the statement's set W
 is not the smallest one, the `options` of `evaluate`, premises that it `waives`, both sides as `expected`, and the
 form that `holds` instead. A statement in expectation says over how many `seeds` of the gradient noise it is averaged.
-A statement is known by its name. Of a statement in a Python file the name ends in .py; the file is not run for being
-named here, and whoever reads the instance has to name it again.
+A statement is known by its name. The name of a statement in a Python file ends in .py; naming it here does not run the
+file, and whoever reads the instance has to name it again.
 
 >>> bound = replay(load_counterexample("lemma1_main_text"))
 >>> bool(bound.violated), round(float(bound.worst().lhs), 4), round(float(bound.worst().rhs), 4)
@@ -67,7 +67,7 @@ class _Sides(msgspec.Struct):
 
 
 class _Told(msgspec.Struct):
-    """What a file holds; entries that this version does not know, such as where it comes from, are passed over."""
+    """What a file holds; entries that this version does not know, such as the origin, are ignored."""
 
     statement: str
     form: str

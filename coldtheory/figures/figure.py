@@ -19,7 +19,7 @@ from ..ground.errors import ColdError
 from ..ground.files import config_key, write_atomically
 from ..ground.provenance import provenance
 from ..ground.reading import read_bytes, read_json
-from ..store import ROW_SCHEMA, Row, StoredRows  # tables come from the same simulator as rows, and age with them
+from ..store import ROW_SCHEMA, Row, StoredRows  # tables become stale together with rows
 from ..sweep import SweepCell, cell_keys, run_cells, stems_of
 from ..vocabulary import OLD_COLUMNS, with_present_names
 from .table import Table, Tell, digest
@@ -109,7 +109,7 @@ def worst(states: Iterable[State]) -> State:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a user asks of training figures: other data than the paper's, and its printed numbers beside ours."""
+    """What a user asks of training figures: data other than the paper's, and its printed numbers beside ours."""
 
     dataset: str | None = None
     profile: str | None = None
@@ -119,7 +119,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class SweepData:
-    """The rows of a sweep, as `coldtheory sweep-V` and its sisters store them."""
+    """The rows of a sweep, as `coldtheory sweep-V` and the other sweeps store them."""
 
     name: str
     command: str
@@ -161,7 +161,7 @@ class SweepData:
     def load(self, folder: Path) -> Stored:
         found: dict[str, tuple[Row, Mapping[str, Any]]] = {}
         for path, keys in self._keys(folder).items():
-            with StoredRows(path) as stored:  # a damaged file says itself what is wrong and what to do
+            with StoredRows(path) as stored:  # the error for a damaged file says what is wrong and what to do
                 rows = list(stored.rows(keys))
                 origins = stored.origins
                 found |= {row["key"]: (row, origins[row["provenance"]]) for row in rows}

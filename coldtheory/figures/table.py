@@ -14,7 +14,7 @@ import numpy as np
 
 from ..ground.errors import ColdError
 
-Tell = Callable[[int, int], None]  #: is told how many parts of how many are done
+Tell = Callable[[int, int], None]  #: called with the number of parts done and the number of all parts
 Part = TypeVar("Part")
 
 _DIGITS = 8  # a picture shows three; eight let a recomputation be compared
@@ -90,11 +90,11 @@ class Table:
 
 
 def quiet(_done: int, _total: int) -> None:
-    """For those who do not want to be told."""
+    """A `Tell` that ignores what it is told."""
 
 
 def counted(parts: Sequence[Part], tell: Tell) -> Iterator[Part]:
-    """The parts of a computation one after the other, while `tell` hears how many of them are done."""
+    """The parts of a computation one after the other; `tell` is called with how many of them are done."""
     for done, part in enumerate(parts):
         tell(done, len(parts))
         yield part

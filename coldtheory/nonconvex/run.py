@@ -58,7 +58,7 @@ def descend(
     """J = `steps` gradient steps of size eta on DPP_t for every task. What is returned can be given to
     `coldtheory.bounds.evaluate`; the conventions are those of `coldtheory.simulation`.
 
-    phi, hat      : the losses, and those that the memory sees (the same, unless told)
+    phi, hat      : the losses, and those that the memory sees (the same, unless given)
     w0            : x_0, (d,) or (R, d)
     V, delta, eta : one number, or one per run, (R,). Sums of cosines may differ from run to run; losses of one's own
                     are the same in all runs, of which there are as many as numbers are given

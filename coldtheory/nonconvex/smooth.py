@@ -1,11 +1,11 @@
-"""Smooth losses of one's own: functions, their gradients, and a constant for the smoothness.
+"""Smooth losses of your own: functions, their gradients, and a constant for the smoothness.
 
     phi_t(w) >= 0,   |grad phi_t(w) - grad phi_t(v)| <= L_t |w - v| for all w, v,   t = 1..T
 
-Nothing else is known of them, so that no supremum over a set W can be computed: of the statements in
-`coldtheory.bounds` those apply that ask about the models only, such as the forms `trajectory` and `sharp` of Theorem 3.
-What is told of a loss is checked wherever the run goes: a smooth loss differs from its tangent plane by at most
-L_t |w - v|^2/2, and a wrong gradient or too small a constant would show there.
+Nothing else is known of them, so no supremum over a set W can be computed. Of the statements in `coldtheory.bounds`
+only those about the models apply, such as the forms `trajectory` and `sharp` of Theorem 3. What is declared of a loss
+is checked wherever the run goes: a smooth loss differs from its tangent plane by at most L_t |w - v|^2/2, and a wrong
+gradient or too small a constant would show there.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Smooth:
         return found
 
     def check_step(self, tasks: Iterable[int], w: Array, v: Array) -> None:
-        """Raises if one of these losses is not what was told of it, between w and v, (R, d) each."""
+        """Raises if one of these losses is not as declared, between w and v, (R, d) each."""
         for k, (x, y) in product(tasks, list(zip(w, v, strict=True))):
             if not np.isfinite([x, y]).all():  # a diverged run
                 continue

@@ -2,8 +2,8 @@
 
 A page that is open elsewhere in the browser may send requests here, too, and a name of its own may point here. So a
 request is answered only if it has exactly one Host header (else 400), with this machine and this port (else 403). A
-client that sends nothing is dropped after a while, and no more than a few are served at once: whoever holds them open
-holds up nothing else.
+client that sends nothing is dropped after a while, and only a few are served at once, so open connections block nothing
+else.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class OneFileServer(ThreadingHTTPServer):
             self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Quiet: a client that has gone is no news."""
+        """Print nothing: a client that has disconnected is not an error."""
 
 
 def make_server(file: Path, port: int = 0, *, patience: float = PATIENCE) -> OneFileServer:

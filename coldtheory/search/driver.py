@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _SECONDS = 60.0  # where no limit is given
 CLEAR = 1e-3  # a violation by more than this share of the larger side is no matter of rounding
-_POPULATION = 16  # points a coordinate
+_POPULATION = 16  # points per coordinate
 _SMALLEST, _LARGEST = 80, 400  # points
 _GENERATIONS = 150
 _BOXES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)  # half-widths of the boxes of the polish, in units of the cube
@@ -53,7 +53,7 @@ class Found:
 
 
 class NothingMet(ColdError):
-    """No run of the family meets the premises."""
+    """Raised where no run of the family meets the premises."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """What a watcher of the search is told after each generation."""
+    """What is reported after each generation of a search."""
 
     elapsed: float
     limits: Limits

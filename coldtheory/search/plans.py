@@ -107,7 +107,7 @@ _FORMS: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 
-# What a statement of one's own leaves open, all of it is tried; the simplest first.
+# Everything that a user's own statement leaves open is tried, the simplest first.
 _OPEN: dict[str, tuple[Any, ...]] = {
     "d": (1, 2),
     "solver": ("gd", "exact"),

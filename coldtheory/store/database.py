@@ -132,7 +132,7 @@ def make_tables(db: sqlite3.Connection) -> None:
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing; the only writer from its beginning, so that two that wait for each other cannot happen."""
+    """All or nothing. It is the only writer from its beginning, so two programs cannot wait for each other."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield

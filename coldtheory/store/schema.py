@@ -1,4 +1,4 @@
-"""What a stored row must be: the types that are asked for at the door, and what is said of a file that has others."""
+"""What a stored row must be: the types that are checked on reading, and the error for a file that has others."""
 
 from __future__ import annotations
 
