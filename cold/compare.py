@@ -43,7 +43,7 @@ class Group:
 
 
 def _by_data(results: list[Result]) -> list[list[Result]]:
-    """Runs from different data are no seeds of one another; those that do not record theirs go with the most."""
+    """Runs on different data do not form one group; runs that do not record their data go with the largest group."""
     first = of_one_data(results)
     rest = [result for result in results if result not in first]
     return [first, *_by_data(rest)] if rest else [first]
@@ -131,8 +131,8 @@ def partings(results: Sequence[Result]) -> list[Parting]:
 
 
 def _varied(configs: Sequence[dict[str, Any]]) -> list[str]:
-    """Settings with more than one value among those that have them: what one method has and another lacks tells nothing
-    that the method's name does not."""
+    """Settings with more than one value among the runs that have them; a setting that one method has and another lacks
+    adds nothing to the method's name."""
     names = sorted({name for config in configs for name in config} - {"dataset", "method", "preset"})
     return [name for name in names if len({json.dumps(config[name]) for config in configs if name in config}) > 1]
 

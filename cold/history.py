@@ -1,4 +1,4 @@
-"""What happened at every step of one's own loop: queues, losses and weights, as a table and as a picture."""
+"""What happened at every step of your own loop: queues, losses and weights, as a table and as a picture."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class History:
         return pd.DataFrame(flat)
 
     def _repr_html_(self) -> str:
-        """A notebook shows the table."""
+        """The table, as a notebook shows it."""
         return str(self.frame().to_html(max_rows=20, index=False))
 
     def draw(self, path: Path | str | None = None) -> Figure:

@@ -1,6 +1,6 @@
 """Random streams with a name: the same (seed, key) gives the same numbers, whatever else was drawn before.
 
-Each use has its own generator, so that no use disturbs another. The order of the training samples and the choice of
+Each use has its own generator, so no use disturbs another. The order of the training samples and the choice of
 the memory thus depend on the seed alone: methods are compared on the same batches and the same memory. With one
 version of torch these are the same on all machines.
 """
@@ -54,7 +54,8 @@ class Streams:
         return self._get(f"cpu/{name}", torch.device("cpu"))
 
     def lend(self, name: str, give_back: Callable[[], None]) -> None:
-        """Somebody has drawn ahead from the CPU's stream; `give_back` puts it where it would stand otherwise."""
+        """Called when numbers were drawn ahead from the CPU's stream; `give_back` resets it to the state without
+        that."""
         self._lent[name] = give_back
 
     def device(self, name: str) -> torch.Generator:

@@ -10,9 +10,9 @@
 gauge are taken out of each experience before Avalanche trains on it.
 
 Each experience is a task; how many will come need not be known. Before the forward pass the plug-in puts the memory
-samples of the step behind the batch, each with the task label of its experience, so that a multi-head model answers
-with the right head; before the backward pass it replaces the loss by the drift-plus-penalty objective. Metrics and
-other plug-ins then see the batch of the present experience alone. Plug-ins that add to the loss come after this one.
+samples of the step behind the batch, each with the task label of its experience, so a multi-head model answers with the
+right head; before the backward pass it replaces the loss by the drift-plus-penalty objective. Metrics and other
+plug-ins then see the batch of the present experience alone. Plug-ins that add to the loss come after this one.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class ColdPlugin(SupervisedPlugin):  # type: ignore[misc,unused-ignore]
         self._dpp: COLD | None = None
         self._joined: Joined | None = None
         self._batch: list[Tensor] = []
-        COLD(**settings)  # a mistake is told here, and not when training starts
+        COLD(**settings)  # a mistake is reported here, not when training starts
 
     @property
     def dpp(self) -> COLD:
-        """Queues, memory and history; there from the start of the first experience."""
+        """Queues, memory and history; available from the start of the first experience."""
         if self._dpp is None:
             raise ColdError("the plug-in has no queues yet; call strategy.train(experience) first")
         return self._dpp

@@ -78,7 +78,7 @@ class Cold(ContinualModel):  # type: ignore[misc]
         self.dpp.end_task(self.net)
 
     def _transformed(self, raw: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-        """Mammoth's own transform on the batch and on what is replayed, whenever it is drawn."""
+        """Mammoth's own transform, applied to the batch and to replayed samples whenever they are drawn."""
         transformed: torch.Tensor = raw if self.transform is None else apply_transform(raw, self.transform)
         return transformed
 

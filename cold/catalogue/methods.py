@@ -15,16 +15,16 @@ from coldtheory.ground.errors import ColdError, unknown_name
 
 from .benchmarks import Scenario
 
-#: A kind of stream beside the scenarios: no word on where one task ends and the next begins (`--windows`).
+#: A kind of stream beside the scenarios: it is not said where one task ends and the next begins (`--windows`).
 TASK_FREE = "task-free"
-#: For methods whose rule needs no such word. Replay then fills its memory along the stream (fill=stream); COLD keeps
-#: one queue per window of the stream.
+#: For methods whose rule does not need to know that. Replay then fills its memory along the stream (fill=stream);
+#: COLD keeps one queue per window of the stream.
 EVERYWHERE = (*get_args(Scenario), TASK_FREE)
 Published = Mapping[str, Mapping[str, Any]]
 #: The letters of `MethodEntry.cost` and `storage`, which are those of the paper's complexity table.
 COST_LETTERS = (
-    "b batch, m replayed samples a step, t past tasks, d weights, C a sample's gradient, M memory, p a sample's size, "
-    "n_c classes, N all samples; k, k', E as the methods' papers name their inner steps"
+    "b batch, m replayed samples per step, t past tasks, d weights, C a sample's gradient, M memory, "
+    "p a sample's size, n_c classes, N all samples; k, k', E as the methods' papers name their inner steps"
 )
 #: Settings of a run that only methods with virtual queues use; the others carry them along.
 QUEUE_SETTINGS = (
@@ -42,7 +42,7 @@ def check_options(options: Any, *, positive: tuple[str, ...] = (), nonnegative: 
 
 
 def check_choice(options: Any, name: str, known: tuple[str, ...]) -> None:
-    """Raises if the option is none of the `known` words."""
+    """Raises if the option is not one of the `known` words."""
     if getattr(options, name) not in known:
         raise unknown_name(f"value of option {name}", getattr(options, name), known)
 
@@ -86,7 +86,7 @@ class MethodEntry:
 @dataclass(frozen=True)
 class ReplayOptions:
     """fill: "task-end" stores samples when a task is done, as `--memory-policy` says; "stream" passes every batch
-    through a reservoir after its step, so that the present task is replayed too (as most papers do)."""
+    through a reservoir after its step, so the present task is replayed too (as in most papers)."""
 
     fill: str = "task-end"
 

@@ -28,7 +28,7 @@ STATEMENTS = (
     ("thm3", "trajectory"), ("thm3_sharp", "corrected"), ("thm4", "trajectory"), ("lindley", "corrected"),
     ("forgetting", "queues"),
 )  # fmt: skip
-#: Those that hold for every tolerance.
+#: Statements that hold for every tolerance.
 _ANY_DELTA = ("forgetting",)
 
 

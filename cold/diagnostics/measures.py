@@ -29,9 +29,9 @@ class Setting:
     has_queues: bool = True
     queue_per_task: bool = True
     gradient_descent: bool = True  #: plain steps of one size
-    full_batch: bool = True  #: every step has the exact gradient of the drift-plus-penalty loss
+    full_batch: bool = True  #: every step uses the exact gradient of the drift-plus-penalty loss
     memory_stays: bool = True  #: hatPhi_k is the same function at all times
-    on_label_loss: bool = True  #: hatPhi_k is what the queues are about
+    on_label_loss: bool = True  #: the constraints of the queues are about hatPhi_k
     starts_at_zero: bool = True  #: the queue of a task that has just become a past one is empty
     rounding: float = 1e-5  #: relative error of losses and queues; of single precision, with room for long sums
 

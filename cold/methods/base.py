@@ -8,7 +8,7 @@ A method is one short file with one class, which overrides what differs from fin
     begin_task, end_epoch, end_task, network_for_evaluation, state, load
 
 What a method of this package is called, takes and costs stands in its entry of `cold.catalogue`, which its class names
-(`class ER(Replay, entry=ER)`). A method of one's own is a file anywhere (`--method path/to/file.py`, or
+(`class ER(Replay, entry=ER)`). A method of your own is a file anywhere (`--method path/to/file.py`, or
 `path/to/file.py:Class` where the file holds several), and its class declares the same things itself: at least a
 `name`, and hyper-parameters as a dataclass `Options` with defaults, which the user sets with `--option name=value`.
 Classes are found by `find_method`; nothing has to be registered.
@@ -58,7 +58,7 @@ class Batch:
 
 @dataclass(eq=False)
 class Context:
-    """What the trainer lends a method."""
+    """What the trainer provides to a method."""
 
     config: RunConfig
     benchmark: Benchmark
@@ -103,7 +103,7 @@ class Context:
         (loss if self.scaler is None else self.scaler.scale(loss)).backward()  # type: ignore[no-untyped-call]
 
     def unscale(self) -> None:
-        """Gradients in their own size again, for a method that changes them; `update` knows that it was done."""
+        """Undo the scaling of the gradients, for a method that changes them; `update` takes this into account."""
         if self.scaler is not None:
             self.scaler.unscale_(self.optimizer)
 
@@ -116,7 +116,7 @@ class Context:
 
 
 class Method:
-    """Fine-tuning, and the ground on which the others stand. What it declares is explained at `MethodEntry`."""
+    """Fine-tuning, and the base class of all other methods. `MethodEntry` explains the declarations."""
 
     name: ClassVar[str] = MethodEntry.name
     title: ClassVar[str] = MethodEntry.title
@@ -159,7 +159,7 @@ class Method:
     # ---------------------------------------------------------------------------------------------- to override
 
     def set_aside(self, task: int, train: Part) -> Part:
-        """The samples of a task that are trained on; the others are the method's own business."""
+        """The samples of a task that are trained on; the method uses the others as it sees fit."""
         return train
 
     def begin_task(self, task: int, train: Part) -> None:

@@ -28,7 +28,7 @@ Weights = dict[str, Tensor]
 class Adaptors(nn.Module):
     """omega: C -> 256 -> C on softmax(h), one network for all heads of width C; Xavier weights, zero bias.
 
-    Made without a look at global random state.
+    Built without touching the global random state.
     """
 
     def __init__(self, widths: Sequence[int], generator: torch.Generator) -> None:

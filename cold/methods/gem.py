@@ -22,7 +22,7 @@ class GEM(Replay, entry=METHODS["gem"]):
 
         v = argmin 1/2 v^T (G G^T + 1e-3 I) v + (G g)^T v   over v >= margin,   rows of G: the g_k.
 
-    samples : memory samples a step, of each past task or (`--replay mixed`) in all; 0: all there are, as in the paper
+    samples : memory samples per step, of each past task or (`--replay mixed`) in all; 0: all there are, as in the paper
     """
 
     _past = 0
@@ -44,7 +44,7 @@ class GEM(Replay, entry=METHODS["gem"]):
             assign(weights, shaped(projected(g, rows, self.options.margin), weights, [own, *past]))
 
     def _draws(self) -> list[Draw]:
-        """One a past task with samples."""
+        """One draw per past task with samples."""
         if self.options.samples:
             return by_task(self.draw(self.memory, self._past, self.options.samples))
         ledger = self.memory.ledger
@@ -55,7 +55,7 @@ class GEM(Replay, entry=METHODS["gem"]):
 
 
 def by_task(draw: Draw) -> list[Draw]:
-    """One draw a task."""
+    """One draw per task."""
     parts = zip(*(torch.split(column, draw.counts) for column in (draw.slots, draw.weight, draw.owner)), strict=True)
     return [
         Draw(slots, [task], [len(slots)], weight, owner)

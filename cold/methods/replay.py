@@ -29,7 +29,7 @@ class JointBatch:
 
 
 class Replay(Method, entry=REPLAY):
-    """Memory, draws and keeping. Without a name of its own: a ground for methods, not a method."""
+    """The memory, drawing from it and filling it. It has no name: it is a base class, not a method."""
 
     replays_present: ClassVar[bool] = True  #: whether samples of the present task are drawn, where the memory has some
 

@@ -140,7 +140,7 @@ def all_studies() -> tuple[Study, ...]:
 
 
 def find_study(name: str) -> Study:
-    """A study by id, or one's own by the path of its TOML file."""
+    """A study by its id, or a user's own by the path of its TOML file."""
     known = {study.id: study for study in all_studies()}
     if name in known:
         return known[name]

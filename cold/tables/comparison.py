@@ -1,4 +1,5 @@
-"""A comparison with its results: rows filled from stored runs, ranked, held against each other and the paper."""
+"""A comparison with its results: rows filled from stored runs, ranked, and compared with each other and with the
+paper."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _config(run: Result, data_root: Path | None) -> RunConfig:
 
 
 def _in_memory(result: Result) -> Result:
-    """With all its arrays read, so that its folder may go."""
+    """The run with all its arrays read, so that its folder may be removed."""
     return loaded(result, arrays=dict(result.arrays))
 
 

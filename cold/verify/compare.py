@@ -1,4 +1,4 @@
-"""A stored run held against the one that was made again from its record.
+"""A stored run compared with the one that was made again from its record.
 
 Runs that were computed with the same versions and kernels (`cold.kernels`) must agree bit for bit: in every measure
 and in every value of every array. Where versions or kernels differ, or the stored run does not record its kernels,
