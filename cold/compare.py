@@ -30,6 +30,7 @@ class Group:
 
     @property
     def seeds(self) -> list[int]:
+        """The seeds of the runs, in their order."""
         return [_seed(result) for result in self.results]
 
     def values(self, name: str) -> list[float]:

@@ -170,6 +170,7 @@ class RunConfig:
         return self.V
 
     def as_dict(self) -> dict[str, Any]:
+        """All settings as plain JSON values."""
         return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
 
     @property

@@ -91,10 +91,17 @@ class Callback:
     `resume_task` takes the place of `begin_task` when a loop goes on in the middle of a task.
     """
 
-    def begin_task(self, dpp: COLD, model: nn.Module) -> None: ...
-    def resume_task(self, dpp: COLD, model: nn.Module) -> None: ...
-    def step(self, dpp: COLD, step: Step) -> None: ...
-    def end_task(self, dpp: COLD, model: nn.Module) -> None: ...
+    def begin_task(self, dpp: COLD, model: nn.Module) -> None:
+        """Called when a task has begun and its reference losses are measured."""
+
+    def resume_task(self, dpp: COLD, model: nn.Module) -> None:
+        """Called in place of `begin_task` when a loop goes on in the middle of a task."""
+
+    def step(self, dpp: COLD, step: Step) -> None:
+        """Called at the end of `loss`, before the backward pass."""
+
+    def end_task(self, dpp: COLD, model: nn.Module) -> None:
+        """Called when samples of the finished task are stored."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,6 +335,7 @@ class COLD:
         return self._objective(joined, self._values(joined, [logits] if isinstance(logits, Tensor) else list(logits)))
 
     def end_epoch(self, model: nn.Module) -> None:
+        """Move the queues if they move once per epoch; otherwise nothing happens."""
         if self.queue_update == "epoch":
             self._update_on_all(model)
 
@@ -687,6 +695,7 @@ class COLD:
             )
 
     def state(self) -> dict[str, Any]:
+        """All that must be kept to go on bit for bit, as tensors and plain values."""
         kept = {
             "task": self.task,
             "queues": self.queues.state(),

@@ -56,9 +56,11 @@ class History:
         return sum(len(block["at"]) for block in self._blocks) + len(self._at)
 
     def wants(self, number: int) -> bool:
+        """Whether step `number` is kept."""
         return bool(self.every) and number % self.every == 0
 
     def note(self, step: Step) -> None:
+        """Keep a step; its numbers stay on the device for a while."""
         if step.task != self._task or len(self._at) == _BLOCK:
             self._close()
             self._task = step.task
@@ -136,9 +138,11 @@ class History:
             self._at, self._values = [], []
 
     def state(self) -> dict[str, Any]:
+        """All kept steps, for a checkpoint."""
         self._close()
         return {"blocks": [dict(block) for block in self._blocks]}
 
     def load(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned."""
         self._at, self._values = [], []
         self._blocks = [dict(block) for block in state["blocks"]]

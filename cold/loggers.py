@@ -80,6 +80,7 @@ class Logger(Callback):
     # ------------------------------------------------------------------------------------------------ own loop
 
     def step(self, dpp: COLD, step: Step) -> None:
+        """Log loss, queues and weights of a step, if it is one of those that are logged."""
         if step.number % self._every == 0:
             queues = _per_task("queue", step.Q.tolist()) | _per_task("weight", step.weight.tolist())
             self.log({"loss": float(step.loss), "loss/present": float(step.present), **queues}, step.number)

@@ -35,9 +35,12 @@ class Samples(Protocol):
     """
 
     @property
-    def y(self) -> Tensor: ...
+    def y(self) -> Tensor:
+        """The labels, (n,)."""
+
     def __len__(self) -> int: ...
-    def raw(self, rows: Tensor | None = None) -> Tensor: ...
+    def raw(self, rows: Tensor | None = None) -> Tensor:
+        """Samples as stored, of some rows or of all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +54,7 @@ class TensorSamples:
         return len(self.x)
 
     def raw(self, rows: Tensor | None = None) -> Tensor:
+        """Samples as stored, of some rows or of all."""
         return self.x if rows is None else self.x[rows]
 
 
@@ -107,6 +111,7 @@ class Ledger:
 
     @cached_property
     def counts(self) -> list[int]:
+        """Samples of each task, as a list."""
         counts: list[int] = self.sizes.tolist()
         return counts
 
@@ -369,6 +374,7 @@ class Memory:
     # ------------------------------------------------------------------------------------------------ keeping
 
     def state(self) -> dict[str, Any]:
+        """Everything that the memory holds, for a checkpoint."""
         return {
             "seen": self.seen,
             "raw": None if self.raw is None else self.raw.clone(),  # what is kept does not change with the memory
@@ -379,6 +385,7 @@ class Memory:
         }
 
     def load(self, state: dict[str, Any]) -> None:
+        """Restore what `state` returned."""
         self.ledger = Ledger(state["owner"].cpu(), self.tasks, int(state["seen"]))
         self.raw = None if state["raw"] is None else state["raw"].to(self.device, copy=True)
         self.y = state["y"].to(self.device, copy=True)

@@ -109,6 +109,7 @@ class VirtualQueues:
         return tuple(kept[:past] for kept in self.kept)
 
     def state(self) -> dict[str, Any]:
+        """Everything that the controller keeps, for a checkpoint."""
         return {"Q": self.Q.clone(), "more": [kept.clone() for kept in self.kept[1:]], "before": self.before.clone()}
 
     def load(self, state: dict[str, Any]) -> None:

@@ -45,9 +45,11 @@ class Previous:
         return torch.full((past,), past - 1)
 
     def state(self) -> dict[str, Any]:
+        """What must be kept for a checkpoint; here nothing."""
         return {}
 
     def load(self, state: dict[str, Any]) -> None:
+        """Restore what `state` returned."""
         pass
 
 

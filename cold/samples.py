@@ -37,6 +37,7 @@ class DatasetSamples:
         return len(self._rows)
 
     def pick(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Samples and labels of some rows, together."""
         try:
             items = [self._dataset[self._rows[row]] for row in rows.tolist()]
             x, y = self._collate(items)[:2]

@@ -72,10 +72,12 @@ class Streams:
             self._lent.popitem()[1]()
 
     def state(self) -> dict[str, Tensor]:
+        """The state of every generator, by name."""
         self._take_back()
         return {name: generator.get_state() for name, generator in self._generators.items()}
 
     def load(self, state: dict[str, Tensor]) -> None:
+        """Restore what `state` returned."""
         self._take_back()
         self._generators.clear()
         for name, value in state.items():

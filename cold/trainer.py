@@ -420,6 +420,7 @@ class Trainer:
         }
 
     def load(self, state: dict[str, Any]) -> None:
+        """Restore model, optimiser, method, random streams, position and record from a checkpoint."""
         self.model.load_state_dict(state["model"])
         self.context.optimizer.load_state_dict(state["optimizer"])
         if self.context.scaler is not None:

@@ -64,12 +64,15 @@ class Controller:
         return f"{self.name}:{given}" if given else self.name
 
     def start(self, g: Values, maximum: Maximum) -> State:
+        """The state of a task that has just become a past task; g is its constraint at the present model."""
         return (0.0 * g,)
 
     def weight(self, state: State, g: Values, maximum: Maximum) -> Values:
+        """The weight of the loss of each past task in the objective; g is the constraint before the step."""
         return state[0]
 
     def update(self, state: State, g: Values, maximum: Maximum) -> State:
+        """The state after the step; g is the constraint at the new model."""
         raise NotImplementedError
 
 

@@ -187,6 +187,7 @@ class Settings:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The common shape of V, eta, delta and steps."""
         return self.V.shape
 
     @property

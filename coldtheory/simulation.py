@@ -76,10 +76,12 @@ class Run:
 
     @property
     def V(self) -> Array:
+        """The weight V of each setting, in the shape of the settings."""
         return self.settings.V
 
     @property
     def delta(self) -> Array:
+        """The tolerance of each setting, in the shape of the settings."""
         return self.settings.delta
 
     @property

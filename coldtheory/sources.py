@@ -54,6 +54,7 @@ class Source:
         return f"{self.name}-{config_key(self.config)[:8]}"
 
     def with_constants(self, **constants: Any) -> Source:
+        """The same source with other constants; raises `ColdError` if a file of tasks fixes one of them."""
         given = {name: value for name, value in constants.items() if value is not None}
         if self.arrays is not None and (fixed := [name for name in given if name not in _SAMPLING]):
             raise ColdError(f"{self.name} fixes its own tasks: leave {' and '.join('--' + name for name in fixed)} out")

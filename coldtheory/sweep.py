@@ -87,6 +87,7 @@ class Numbers:
 
     @property
     def config(self) -> dict[str, Any]:
+        """The settings that identify a run; those that were added later are left out where they are not set."""
         return {name: value for name, value in vars(self).items() if name not in _LATER or value is not None}
 
 
@@ -101,6 +102,7 @@ class SweepCell:
 
     @property
     def config(self) -> dict[str, Any]:
+        """Everything that identifies the cell, as plain values."""
         return {
             "schema": ROW_SCHEMA, "source": self.source.config, "seed": self.seed,
             **self.numbers.config, **self.scheme.config,
@@ -108,6 +110,7 @@ class SweepCell:
 
     @property
     def key(self) -> str:
+        """The hash of the configuration, which is the key of its row."""
         return config_key(self.config)
 
 

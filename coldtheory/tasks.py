@@ -48,10 +48,12 @@ class Tasks:
 
     @property
     def T(self) -> int:
+        """The number of tasks."""
         return self.phi.T
 
     @property
     def d(self) -> int:
+        """The number of parameters."""
         return self.phi.d
 
     @property

@@ -77,25 +77,30 @@ class ColdPlugin(SupervisedPlugin):  # type: ignore[misc,unused-ignore]
             strategy.adapted_dataset = strategy.adapted_dataset.subset(rows.tolist())
 
     def before_training_exp(self, strategy: Any, **_: Any) -> None:
+        """Begin a task with the samples of the experience."""
         labels = set(getattr(strategy.experience, "task_labels", [0]))
         if len(labels) != 1:
             raise ColdError(f"an experience must be of one task, this one is of {len(labels)}; split it by task label")
         self.dpp.begin_task(strategy.model, strategy.adapted_dataset, head=labels.pop())
 
     def before_forward(self, strategy: Any, **_: Any) -> None:
+        """Put the memory samples of the step behind the batch."""
         self._batch = list(strategy.mbatch)
         self._joined = joined = self.dpp.join(strategy.mb_x, strategy.mb_y)
         strategy.mbatch = [joined.x, joined.y, *self._batch[2:-1], _task_labels(joined.runs, joined.x.device)]
 
     def before_backward(self, strategy: Any, **_: Any) -> None:
+        """Replace the loss by the objective, and take the memory samples out of the batch again."""
         assert self._joined is not None
         strategy.loss = self.dpp.objective(self._joined, strategy.mb_output)
         strategy.mb_output, strategy.mbatch = strategy.mb_output[: self._joined.present], self._batch
 
     def after_training_epoch(self, strategy: Any, **_: Any) -> None:
+        """Move the queues if they move once per epoch."""
         self.dpp.end_epoch(strategy.model)
 
     def after_training_exp(self, strategy: Any, **_: Any) -> None:
+        """End the task: store samples of the experience."""
         self.dpp.end_task(strategy.model)
 
 
@@ -107,12 +112,15 @@ class QueueMetric(PluginMetric):  # type: ignore[misc,type-arg,unused-ignore]
         self._plugin = plugin
 
     def result(self) -> list[float]:
+        """The queues of the past experiences."""
         queues: list[float] = self._plugin.dpp.queues.Q[: self._plugin.dpp.task].tolist()
         return queues
 
-    def reset(self) -> None: ...
+    def reset(self) -> None:
+        """Nothing to reset: the queues belong to the plug-in."""
 
     def after_training_iteration(self, strategy: Any) -> list[Any]:
+        """One metric value per queue, for the loggers."""
         at = strategy.clock.train_iterations
         return [MetricValue(self, f"Queue/Exp{k:03d}", Q, at) for k, Q in enumerate(self.result())]
 

@@ -56,6 +56,7 @@ class QueueAscent(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """Move every multiplier by its violation, which Cooper has stored as its gradient."""
         for group in self.param_groups:
             V = group["V"]
             for multiplier in group["params"]:

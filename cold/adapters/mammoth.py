@@ -31,6 +31,7 @@ class Cold(ContinualModel):  # type: ignore[misc]
 
     @staticmethod
     def get_parser(parser: ArgumentParser) -> ArgumentParser:
+        """Add the options of this model to Mammoth's command line."""
         add_rehearsal_args(parser)
         parser.add_argument("--V", type=_number_or_auto, default="auto", help="Weight of the present task, or auto.")
         parser.add_argument("--constraint", default="loss", help="loss, or logits: that is COLD-distill.")
@@ -60,11 +61,13 @@ class Cold(ContinualModel):  # type: ignore[misc]
         )
 
     def begin_task(self, dataset: Any) -> None:
+        """Begin a task with the training data of Mammoth's data set."""
         self.dpp.begin_task(self.net, _AsStored(dataset.train_loader.dataset))
 
     def observe(
         self, inputs: torch.Tensor, labels: torch.Tensor, not_aug_inputs: torch.Tensor, epoch: int | None = None
     ) -> float:
+        """One training step on a batch; returns the loss."""
         self.opt.zero_grad()
         loss = self.dpp.loss(self.net, not_aug_inputs, labels)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -72,9 +75,11 @@ class Cold(ContinualModel):  # type: ignore[misc]
         return loss.item()
 
     def end_epoch(self, epoch: int, dataset: Any) -> None:
+        """Move the queues if they move once per epoch."""
         self.dpp.end_epoch(self.net)
 
     def end_task(self, dataset: Any) -> None:
+        """End the task: store samples of it."""
         self.dpp.end_task(self.net)
 
     def _transformed(self, raw: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

@@ -68,6 +68,7 @@ class DataSet:
         return "; ".join(words)
 
     def load(self, root: Path) -> Images:
+        """The images below a folder; raises `ColdError` with the command that fetches them if they are absent."""
         found = self.find(root)
         if found is None:
             raise ColdError(

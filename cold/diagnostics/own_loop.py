@@ -137,6 +137,7 @@ class Diagnostics(Callback):
         return {"trace": trace, "steps": self._steps, "most": self._most, "full": self._full}
 
     def load(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned."""
         self._steps, self._most, self._full = int(state["steps"]), int(state["most"]), bool(state["full"])
         self._kept, self._recorder = state["trace"] or None, None
 

@@ -97,6 +97,7 @@ class CBA(DERpp, entry=METHODS["cba"]):
         return super().draws(batch) if self.distils else [d for d in (self.sample(batch),) if d is not None]
 
     def inner_loss(self, adapted: list[Tensor], joint: JointBatch, draws: list[Draw]) -> Tensor:
+        """The replay loss of `base` on adapted logits."""
         (now, y), *replayed = apart(adapted, joint)
         loss = cross_entropy(now, y)
         if not draws:

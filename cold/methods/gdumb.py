@@ -47,9 +47,11 @@ class GreedyBalance:
         return torch.tensor(list(written), dtype=torch.int64), torch.tensor(list(written.values()), dtype=torch.int64)
 
     def state(self) -> dict[str, Any]:
+        """The slots of each class, for a checkpoint."""
         return {"slots": {kind: list(own) for kind, own in self.slots.items()}}
 
     def load(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned."""
         self.slots = {int(kind): list(own) for kind, own in state["slots"].items()}
 
 

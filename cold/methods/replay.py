@@ -89,6 +89,7 @@ class Replay(Method, entry=REPLAY):
         return loss
 
     def after_step(self, batch: Batch) -> None:
+        """After an update: pass the batch through the reservoir, where the memory is filled along the stream."""
         if self.streaming:
             self.kept(*self.ahead(self.memory).observe(batch.raw, batch.y, batch.task))
 

@@ -31,6 +31,7 @@ class RunsFoundOnce:
         self._by_settings: dict[tuple[Path, ...], dict[str, list[Result]]] = {}
 
     def below(self, folders: tuple[Path, ...]) -> FoundRuns:
+        """All runs below some folders, looked for once."""
         if folders not in self._found:
             self._found[folders] = find_runs(*folders)
         return self._found[folders]

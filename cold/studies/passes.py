@@ -28,6 +28,7 @@ class Work:
 
     @property
     def units(self) -> float:
+        """All work of the run in passes of one sample, forward and backward."""
         inside = sum(steps * samples for steps, samples in zip(self.steps, self.samples, strict=True))
         return inside + self.extra + FORWARD * self.forward
 

@@ -38,9 +38,11 @@ class Standing:
 
     @property
     def runs(self) -> int:
+        """The number of all runs."""
         return len(self.finished) + len(self.failed) + len(self.missing)
 
     def as_dict(self) -> dict[str, Any]:
+        """The standing as plain values."""
         return {
             "study": self.study, "profile": self.profile, "runs": self.runs, "failed": self.failed,
             "finished": {run_id: str(folder) for run_id, folder in self.finished.items()},
@@ -76,6 +78,7 @@ class Estimate:
     memory_bytes: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
+        """The estimate as plain values."""
         return asdict(self)
 
 

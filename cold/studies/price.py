@@ -41,6 +41,7 @@ class Price:
         return None if self.to_come is None or not missing else self.to_come / missing
 
     def as_dict(self) -> dict[str, Any]:
+        """The price as plain values, with the core-minutes per missing run."""
         return {**asdict(self), "each": self.each}
 
 

@@ -60,10 +60,12 @@ class Picture:
 
     @classmethod
     def of(cls, text: str) -> Picture:
+        """A picture from "ID" or "ID on DATASET"."""
         figure, _, dataset = text.partition(" on ")
         return cls(figure.strip(), dataset.strip() or None)
 
     def command(self, profile: str, out: Path) -> str:
+        """The command that draws the picture from the runs in `out`."""
         place = "" if self.dataset is None else f" --dataset {self.dataset}"
         return f"cold plot {self.figure}{place} --profile {profile} --runs {out}"
 
@@ -113,6 +115,7 @@ class Study:
         return replace(self, grids={profile: found for profile, found in grids.items() if found})
 
     def grids_of(self, profile: str) -> tuple[Grid, ...]:
+        """The grids of a profile; raises `ColdError` if the study has none."""
         if profile not in PROFILES:
             raise unknown_name("profile", profile, PROFILES)
         if not self.grids.get(profile):

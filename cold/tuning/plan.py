@@ -45,6 +45,7 @@ class Round:
 
     @property
     def numbers(self) -> range:
+        """The numbers of the trials of this round."""
         return range(self.first, self.first + self.rungs[0].trials)
 
     @property

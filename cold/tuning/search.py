@@ -62,6 +62,7 @@ class Search:
 
     @cached_property
     def rounds(self) -> tuple[Round, ...]:
+        """The rounds that the budget pays for."""
         assert self.start.tasks is not None
         return planned(self.budget, self.start.tasks)
 
@@ -72,6 +73,7 @@ class Search:
 
     @property
     def seed(self) -> int:
+        """The seed of the trials."""
         return self.start.seed
 
     @cached_property
@@ -117,6 +119,7 @@ class Tuned:
 
     @property
     def settings(self) -> Settings:
+        """The chosen settings, as flags of `cold run`."""
         return self.search.settings(self.chosen.values)
 
     @property

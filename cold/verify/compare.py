@@ -35,6 +35,7 @@ class Verified:
         return self.state in ("identical", "close")
 
     def as_dict(self) -> dict[str, Any]:
+        """The outcome as plain values."""
         return {
             "run_id": self.stored.run_id,
             "folder": str(self.stored.folder),

@@ -55,6 +55,7 @@ class Queues:
 
     @property
     def act(self) -> Literal["act", "hardly act", "stay empty"]:
+        """What the queues do in a word, by their largest value and by `ACT`."""
         if self.longest == 0:
             return "stay empty"
         return "act" if max(abs(self.gradient), abs(self.seen)) > ACT else "hardly act"
@@ -99,6 +100,7 @@ class Advice:
 
     @cached_property
     def avg_seen_loss(self) -> float:
+        """The mean loss on all tasks seen at the V that is judged, over pairs k <= t and streams."""
         return float(np.mean(avg_seen_loss(self.run)))
 
     @cached_property

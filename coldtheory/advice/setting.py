@@ -41,6 +41,7 @@ class Setting:
         return self.solver == "gd" and not isinstance(self.eta, str)
 
     def as_json(self) -> dict[str, Any]:
+        """The setting as plain values; a reference that is a function becomes "own"."""
         values = asdict(self) | {"reference": self.reference if isinstance(self.reference, str) else "own"}
         return values | {"w0": None if self.w0 is None else np.asarray(self.w0).tolist()}
 

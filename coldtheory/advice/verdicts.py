@@ -109,6 +109,7 @@ class Ruling:
 
     @property
     def outcome(self) -> Outcome:
+        """The outcome of the main form."""
         return self.main.outcome
 
 

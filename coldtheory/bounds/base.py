@@ -47,6 +47,7 @@ class Bound:
 
     @cached_property
     def rhs(self) -> Array:
+        """The right side: the sum of all terms, an entry per entry of `lhs`."""
         total = np.zeros(np.shape(self.lhs))
         with quiet():
             for term in self.terms.values():
@@ -55,6 +56,7 @@ class Bound:
 
     @property
     def slack(self) -> Array:
+        """rhs - lhs, an entry per entry of `lhs`; negative where the inequality is broken."""
         with quiet():
             return np.asarray(self.rhs - self.lhs)
 

@@ -31,6 +31,7 @@ class PrescribedRun(Run):
 
     @cached_property
     def Q(self) -> Array:
+        """The queues that the prescribed models would have had, (..., T+1, T)."""
         return self.queues
 
 
@@ -57,14 +58,17 @@ class RunFacts(Facts):
 
     @cached_property
     def phi(self) -> Quadratics:
+        """The losses of the tasks, with axes for the settings."""
         return _widened(self.run.tasks.phi, len(self.run.settings.shape))
 
     @cached_property
     def phi_hat(self) -> Quadratics:
+        """The losses that the memory sees, with axes for the settings."""
         return _widened(self.run.tasks.phi_hat, len(self.run.settings.shape))
 
     @cached_property
     def ball(self) -> Ball:
+        """W: the given ball, or the smallest one around optima and models."""
         return measures.enclosing_ball(self.run) if self._given_ball is None else self._given_ball
 
     @cached_property

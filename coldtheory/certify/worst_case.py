@@ -33,9 +33,11 @@ class WorstCases:
 
     @property
     def doc(self) -> str:
+        """What the certificate is about: the docstring of its function."""
         return self.solve.__doc__ or ""
 
     def run(self, size: Size = "small") -> list[WorstCase]:
+        """One record per setting of "small" or "full"."""
         return [self.solve(**setting) for setting in (self.small if size == "small" else self.full)]
 
 

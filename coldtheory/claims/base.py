@@ -135,6 +135,7 @@ class CheckedClaim:
         return self.finding.verdict not in (self.claim.recorded, NO_RUNS)
 
     def as_json(self) -> dict[str, Any]:
+        """The outcome as `coldtheory check --json` prints it."""
         return {
             "id": self.claim.id,
             "label": self.claim.label,
@@ -162,6 +163,7 @@ class Registry:
         return tuple(self._claims.values())
 
     def add(self, claim: Claim) -> None:
+        """Register a claim; raises `ColdError` if its id is taken or its check takes other arguments than it should."""
         if claim.id in self._claims:
             raise ColdError(f"two claims are called {claim.id!r} ({self._claims[claim.id].module} and {claim.module})")
         if not claim.id or claim.id != claim.id.lower() or " " in claim.id:

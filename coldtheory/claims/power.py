@@ -60,6 +60,7 @@ class Power:
         return None if self.look is None else (self.look - self.seeds) * sum(self.seconds.values()) / 60
 
     def as_dict(self) -> dict[str, Any]:
+        """All fields and the core-minutes as plain values."""
         return {**asdict(self), "minutes": self.minutes}
 
 

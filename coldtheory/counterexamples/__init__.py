@@ -106,6 +106,7 @@ class Counterexample:
 
     @property
     def T(self) -> int:
+        """The number of tasks."""
         return self.tasks.T
 
     def run(self) -> Run:

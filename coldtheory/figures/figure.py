@@ -47,15 +47,28 @@ class Dataset(Protocol):
     """A stored table. `key` changes whenever the same name means other numbers."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of the table."""
+
     @property
-    def command(self) -> str: ...
+    def command(self) -> str:
+        """The command that makes the data."""
+
     @property
-    def key(self) -> str: ...
-    def commands(self) -> Iterator[str]: ...
-    def state(self, folder: Path) -> State: ...
-    def load(self, folder: Path) -> Stored: ...
-    def make(self, folder: Path, tell: Tell) -> None: ...
+    def key(self) -> str:
+        """A hash of all that the numbers depend on."""
+
+    def commands(self) -> Iterator[str]:
+        """All commands that make the data, one after the other."""
+
+    def state(self, folder: Path) -> State:
+        """Whether the data in a folder are present, missing or stale."""
+
+    def load(self, folder: Path) -> Stored:
+        """The stored table; raises `ColdError` if it is missing or stale."""
+
+    def make(self, folder: Path, tell: Tell) -> None:
+        """Compute and store what is missing; `tell` is called with the progress."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +97,19 @@ class Figure:
 
     @property
     def drawn_by(self) -> str:
+        """The command that draws the figure."""
         return f"coldtheory plot {self.words or self.id}"
 
     def state(self, folder: Path) -> State:
+        """The worst state among its data."""
         return worst(data.state(folder) for data in self.data)
 
     def load(self, folder: Path) -> dict[str, Stored]:
+        """All tables of the figure, by name."""
         return {data.name: data.load(folder) for data in self.data}
 
     def picture(self, tables: Mapping[str, Table]) -> Picture:
+        """The drawn and laid-out matplotlib figure."""
         from . import style  # noqa: PLC0415  (matplotlib is slow to load)
 
         with style.styled():

@@ -33,6 +33,7 @@ class Table:
 
     @staticmethod
     def of(rows: Iterable[Mapping[str, Any]]) -> Table:
+        """A table from rows; a column is empty in rows that lack it."""
         rows = list(rows)
         names = list(dict.fromkeys(name for row in rows for name in row))
         return Table({name: _column([row.get(name) for row in rows]) for name in names})
@@ -51,6 +52,7 @@ class Table:
         return Table({name: _column([line[i] for line in lines[1:]]) for i, name in enumerate(lines[0])})
 
     def to_csv(self) -> str:
+        """The table as CSV text, with a header line."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(self.columns)
@@ -77,6 +79,7 @@ class Table:
         return list(dict.fromkeys(self[name].tolist()))
 
     def rows(self) -> Iterator[dict[str, Any]]:
+        """The rows one after the other, each a dict by column name."""
         for entries in zip(*self.columns.values(), strict=True):
             yield dict(zip(self.columns, entries, strict=True))
 

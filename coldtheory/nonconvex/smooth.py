@@ -68,10 +68,12 @@ class Smooth:
         return Smooth(tuple(functions), tuple(gradients), constants, whole("d", d, least=1), convex)
 
     def for_runs(self, R: int) -> Smooth:
+        """The same losses for R runs."""
         return replace(self, R=R)
 
     @property
     def T(self) -> int:
+        """The number of tasks."""
         return len(self.functions)
 
     @property
@@ -118,6 +120,7 @@ class Smooth:
                 )
 
     def value(self, k: int, w: Array) -> float:
+        """phi_k(w); raises `ColdError` if the function returns no number, or a negative one."""
         given = self.functions[k](w)
         try:
             found = float(given)  # type: ignore[arg-type]
@@ -128,6 +131,7 @@ class Smooth:
         return found
 
     def slope(self, k: int, w: Array) -> Array:
+        """grad phi_k(w), (d,); raises `ColdError` if the gradient has another shape."""
         found = numbers(f"the gradient of task {k + 1}", self.slopes[k](w), finite=False, copy=False)
         if found.shape != (self.d,):
             raise ColdError(f"the gradient of task {k + 1} must have shape {(self.d,)}, got {found.shape}")

@@ -20,11 +20,17 @@ class Losses(Protocol):
     """T smooth losses for each of R runs."""
 
     @property
-    def R(self) -> int: ...
+    def R(self) -> int:
+        """The number of runs."""
+
     @property
-    def T(self) -> int: ...
+    def T(self) -> int:
+        """The number of tasks."""
+
     @property
-    def d(self) -> int: ...
+    def d(self) -> int:
+        """The number of coordinates."""
+
     @property
     def smoothness(self) -> Array:
         """(R,)."""

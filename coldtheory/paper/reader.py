@@ -40,10 +40,12 @@ class PrintedResult:
 
     @property
     def setting(self) -> tuple[str, int]:
+        """The column: (dataset, memory)."""
         return (self.dataset, self.memory)
 
     @property
     def where(self) -> str:
+        """Method, dataset and memory in a few words, for messages."""
         return f"{self.method} {self.dataset} M={self.memory}"
 
 
@@ -59,9 +61,11 @@ class ResultsTable:
     cells: tuple[PrintedResult, ...]
 
     def column(self, setting: tuple[str, int]) -> tuple[PrintedResult, ...]:
+        """All cells of a column (dataset, memory)."""
         return tuple(cell for cell in self.cells if cell.setting == setting)
 
     def cell(self, method: str, setting: tuple[str, int]) -> PrintedResult:
+        """The cell of a method in a column; raises `ColdError` if there is none."""
         for cell in self.cells:
             if cell.method == method and cell.setting == setting:
                 return cell
@@ -88,6 +92,7 @@ class Hyperparameters:
 
     @property
     def setting(self) -> tuple[str, int]:
+        """The column: (dataset, memory)."""
         return (self.dataset, self.memory)
 
 
@@ -127,12 +132,14 @@ class Paper:
     seeds: int
 
     def table(self, label: str) -> ResultsTable:
+        """The results table with this label; raises `ColdError` if there is none."""
         for table in self.results:
             if table.label == label:
                 return table
         raise unknown_name("table", label, [t.label for t in self.results])
 
     def cells(self) -> Iterator[PrintedResult]:
+        """All cells of all results tables."""
         for table in self.results:
             yield from table.cells
 

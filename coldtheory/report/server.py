@@ -35,6 +35,7 @@ class OneFileServer(ThreadingHTTPServer):
         super().__init__((HOST, port), _OneFile)
 
     def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a client in a thread of its own, or drop it if all places are taken."""
         if not self._places.acquire(blocking=False):
             self.shutdown_request(request)  # full: this one has to ask again
             return
@@ -45,6 +46,7 @@ class OneFileServer(ThreadingHTTPServer):
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a client, and free its place afterwards."""
         try:
             super().process_request_thread(request, client_address)
         finally:

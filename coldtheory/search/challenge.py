@@ -64,12 +64,14 @@ class Challenge:
 
     @property
     def verdict(self) -> Verdict:
+        """ "violated", "holds on all tried", or "not applicable" where no run met the premises."""
         if self.found is None:
             return "not applicable"
         return "violated" if self.found.best.broken else "holds on all tried"
 
     @property
     def broken_by(self) -> Attempt | None:
+        """The kind of attempt that broke the form, if one did."""
         return self.tallies[-1].attempt if self.verdict == "violated" else None
 
     @property
@@ -79,10 +81,12 @@ class Challenge:
 
     @property
     def tried(self) -> int:
+        """The number of runs that were tried."""
         return sum(tally.tried for tally in self.tallies)
 
     @property
     def applicable(self) -> int:
+        """The number of runs that met all premises."""
         return sum(tally.applicable for tally in self.tallies)
 
 

@@ -65,6 +65,7 @@ class Limits:
     candidates: int | None = None
 
     def checked(self) -> Limits:
+        """The limits, with the default time limit if there are none; raises `ColdError` if one makes no sense."""
         if self.seconds is self.rounds is self.candidates is None:
             return Limits(seconds=_SECONDS)
         if self.seconds is not None:

@@ -46,6 +46,7 @@ class Plan:
     noise_seeds: int = 0  #: gradients are noisy, and a candidate is judged by its mean over so many runs; 0: no noise
 
     def checked(self) -> Plan:
+        """The plan itself; raises `ColdError` if one of its fields makes no sense."""
         for kind, name, known in (
             ("reference", self.reference, Reference),
             ("weights", self.weights, Weights),

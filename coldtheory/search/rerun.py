@@ -30,6 +30,7 @@ class Rerun:
 
     @property
     def comes_out(self) -> bool:
+        """Whether both sides agree with the file's values."""
         return not self.off
 
 

@@ -85,6 +85,7 @@ class Space:
         return reader.used
 
     def decode(self, points: Array) -> Candidates:
+        """The instances that points (B, size) of the cube stand for."""
         return self._read(_Reader(points))
 
     def _read(self, reader: _Reader) -> Candidates:
