@@ -2,7 +2,7 @@
 on prepared floats.
 
 No memory, no conversion of pixels, no bookkeeping: in every step the same number of fresh samples goes through a plain
-`nn.Module`, as in a loop that one would write for this one purpose. The arithmetic of a rule that is no pass through
+`nn.Module`, as in a loop that one would write for this one purpose. The arithmetic of a rule that is not a pass through
 the network (projections, queues, masks, stored logits) is left out here, so it counts against the method; EWC's
 penalty, a gradient, is included.
 """

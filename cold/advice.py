@@ -286,7 +286,7 @@ def _statements(found: _Diagnostics) -> Part:
         (one.statement, one.form, one.outcome, shown(one.lhs), shown(one.rhs), _times(one)) for one in found.bounds
     )
     words = (
-        "Theorems that need no set W. Curvatures are those that were met, so that the condition on the step size is "
+        "Theorems that need no set W. Curvatures are those that were met, so the condition on the step size is "
         "judged by estimates."
     )
     return Part("The theorems", [words, Table(("statement ", "form ", "outcome ", "measured", "bound", "times"), rows)])

@@ -69,7 +69,7 @@ class Ahead:
         self._streams, self._per_task = streams, per_task
         self._plan: list[_Planned] = []
         self._at = 0  # how many of them were taken
-        self._ledger = memory.ledger  # the memory's now, if nobody else wrote to it
+        self._ledger = memory.ledger  # that of the memory now, if no other code wrote to it
         self._generators: dict[str, torch.Generator] = {}
         self._before: dict[str, Tensor] = {}  # their states at the start of the plan
         self._first = memory.ledger  # the ledger then

@@ -93,7 +93,7 @@ class Parting:
     seed: int
     equal_until: int  #: the last task after which all queues are equal bit for bit
     tasks: int
-    older: int  #: comparisons of COLD-ORACLE with another model than the newest
+    older: int  #: comparisons of COLD-ORACLE with a model other than the newest
     comparisons: int
 
 

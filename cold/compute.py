@@ -30,7 +30,7 @@ def load_data(config: RunConfig, root: Path | None) -> Benchmark:
     names = ("tasks", "seed", "limit_train", "limit_test", "validation", "iid", "augment", "scenario")
     for name in config.data_options:
         if name in ("root", "name", *names):
-            raise ColdError(f"{name} is no option of the data: it is a setting of the run")
+            raise ColdError(f"{name} is not an option of the data: it is a setting of the run")
     return load_benchmark(
         config.dataset, root=root, **{name: getattr(config, name) for name in names}, **config.data_options
     )

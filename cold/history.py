@@ -89,7 +89,7 @@ class History:
 
     def frame(self) -> pd.DataFrame:
         """One row per step: step, task, loss, present, then Q_1, Q_2, ..., weight_1, ..., excess_1, ..."""
-        import pandas as pd  # noqa: PLC0415  (nobody else in this package needs it)
+        import pandas as pd  # noqa: PLC0415  (nothing else in this package needs it)
 
         columns = self.columns()
         flat = {name: columns[name] for name in ("step", "task", "loss", "present")}

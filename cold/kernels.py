@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_info
 
-#: Environment variables that choose other kernels than those made for the processor.
+#: Environment variables that choose kernels other than those made for the processor.
 FORCED = ("ATEN_CPU_CAPABILITY", "OPENBLAS_CORETYPE", "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR", "ONEDNN_MAX_CPU_ISA")
 _CPU = Path("/proc/cpuinfo")
 

@@ -154,7 +154,7 @@ class Trainer:
         return self.benchmark.fingerprint or None
 
     def check_data(self, what: str, stored: str | None) -> None:
-        """Raises if `what` was made from other data than this run's; says so on stderr if that is not recorded."""
+        """Raises if `what` was made from data other than this run's; says so on stderr if that is not recorded."""
         if not same_data(stored, self.data):
             raise OtherData(what, stored, self.data)
         if stored is None and self.group.leads:

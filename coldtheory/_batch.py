@@ -154,7 +154,7 @@ def _past_at(y: Array, state: State, kept: Kept, t: int, world: World) -> Array:
 
 
 def _next_excess(excess: Array, rise: Array | None, grow: Array, *, first: bool) -> tuple[Array, Array | None]:
-    """hatPhi_k(x_t) - min over the candidates, x_t now among them. x_0 is no candidate."""
+    """hatPhi_k(x_t) - min over the candidates, x_t now among them. x_0 is not a candidate."""
     if rise is None:
         return (np.zeros_like(grow) if first else np.maximum(excess + grow, 0.0)), None
     rise = np.concatenate([rise[1:] + grow, np.zeros_like(grow)[None]])

@@ -195,7 +195,7 @@ def _pull_back(w: Array, centre: Array, losses: Losses, mask: np.ndarray, delta_
     """
 
     def surely(moved: Array) -> np.ndarray:
-        return np.asarray(losses.ceiling(mask, moved) <= delta_prime)  # a point that is no number is not
+        return np.asarray(losses.ceiling(mask, moved) <= delta_prime)  # false where a coordinate is not a number
 
     def moved(back: Array) -> Array:
         return np.asarray(w + back[:, None] * (centre - w))

@@ -140,7 +140,7 @@ def moving_gradient() -> Finding:
     ),
 )
 def noise_gradient() -> Finding:
-    """Evaluate the statement in the mean over noise seeds, with and without its variance term."""
+    """Evaluate the statement averaged over noise seeds, with and without its variance term."""
     still, turns = (_in_the_mean("noise_gradient", regime) for regime in ("still", "turns"))
     short = still.lhs - (still.rhs - still.terms["noise"])
     errors = float((short / still.error).max())
@@ -162,5 +162,5 @@ def noise_gradient() -> Finding:
     ),
 )
 def noise_queue() -> Finding:
-    """Evaluate the statement in the mean over noise seeds."""
+    """Evaluate the statement averaged over noise seeds."""
     return e.supported(e.total(_in_the_mean("noise_queue", regime) for regime in ("still", "turns")))

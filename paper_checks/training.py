@@ -281,7 +281,7 @@ def main_2() -> Finding:
     statement="Curves over tasks, V, delta, M, epochs and batch size on the image benchmarks.",
     recorded="not reproducible here",
     explain=HOW + "\nThe figures come without numbers, so a rerun could be compared only by eye. What the text says of "
-    "them is held against smaller runs in the claims whose ids start with trend-.",
+    "them is compared with smaller runs in the claims whose ids start with trend-.",
 )
 def figures() -> Finding:
     """Count the runs that would draw the figures at the size of the paper."""

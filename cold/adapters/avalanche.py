@@ -51,7 +51,7 @@ class ColdPlugin(SupervisedPlugin):  # type: ignore[misc,unused-ignore]
         super().__init__()
         for name in ("forward", "heads", "idle", "device"):
             if name in settings:
-                raise ColdError(f"{name} is no setting of the plug-in: Avalanche's strategy decides it")
+                raise ColdError(f"{name} is not a setting of the plug-in: Avalanche's strategy decides it")
         self._settings = settings
         self._dpp: COLD | None = None
         self._joined: Joined | None = None

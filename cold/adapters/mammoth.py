@@ -1,4 +1,4 @@
-"""COLD for Mammoth, which is no package but a folder of programs: copy this one file into its folder `models`.
+"""COLD for Mammoth, which is not a package but a folder of programs: copy this one file into its folder `models`.
 
     cp "$(python -c 'import cold.adapters; print(cold.adapters.__path__[0])')/mammoth.py" models/cold.py
     python main.py --model cold --dataset seq-cifar10 --buffer_size 500 --minibatch_size 32 --V 20 --lr 0.03

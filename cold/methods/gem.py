@@ -29,7 +29,7 @@ class GEM(Replay, entry=METHODS["gem"]):
     _whole: tuple[Ledger, int, list[Draw]] | None = None  # the memory's samples by task, as long as they stay
 
     def loss(self, batch: Batch) -> Tensor:
-        self._past = min(batch.task, self.memory.past)  # the present task is no constraint
+        self._past = min(batch.task, self.memory.past)  # the present task is not a constraint
         return self.batch_losses(batch).mean()
 
     def adjust_gradients(self) -> None:

@@ -260,7 +260,7 @@ class _Work:
                 raise ColdError(f"{run_id}: {line}; the same command goes on")
         if before == 0 and report.failed and not any(tasks in trial.accuracies for trial in self._of(one)):
             line = next(iter(report.failed.values()))
-            raise ColdError(f"every run failed: {line}; when that is mended, go on with --retry-failed")
+            raise ColdError(f"every run failed: {line}; when that is fixed, go on with --retry-failed")
         for run_id, line in report.failed.items():
             for trial in waiting[run_id]:
                 self.journal.fail(trial.number, line)

@@ -210,7 +210,7 @@ def load_statement(path: str | Path) -> Statement:
     """
     path = Path(path).expanduser()
     if path.suffix != ".py":
-        raise ColdError(f"{path} is no file of a statement: its name must end in .py")
+        raise ColdError(f"{path} is not a file of a statement: its name must end in .py")
     name = f"coldtheory_statement_{path.stem}"
     module = ModuleType(name)
     module.__file__ = str(path)

@@ -369,7 +369,7 @@ def reference_values(hat: Array, reference: str, window: int | None) -> Array:
     if reference == "stored":  # x_k, also where it is still to come
         own = np.diagonal(hat[..., 1:, :], axis1=-2, axis2=-1)
         return np.broadcast_to(own[..., None, :], (*hat.shape[:-2], T, T))
-    models = hat[..., 1:-1, :]  # x_1 .. x_{T-1}; x_0 is no candidate
+    models = hat[..., 1:-1, :]  # x_1 .. x_{T-1}; x_0 is not a candidate
     if window is None or T == 1:
         best = np.minimum.accumulate(models, axis=-2)
     else:

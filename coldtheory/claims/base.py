@@ -163,7 +163,7 @@ class Registry:
         return tuple(self._claims.values())
 
     def add(self, claim: Claim) -> None:
-        """Register a claim; raises `ColdError` if its id is taken or its check takes other arguments than it should."""
+        """Register a claim; raises `ColdError` if its id is taken or its check takes the wrong arguments."""
         if claim.id in self._claims:
             raise ColdError(f"two claims are called {claim.id!r} ({self._claims[claim.id].module} and {claim.module})")
         if not claim.id or claim.id != claim.id.lower() or " " in claim.id:

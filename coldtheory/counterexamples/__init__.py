@@ -137,14 +137,14 @@ def load_counterexample(name: str | Path, statement: Statement | None = None) ->
     try:
         told = msgspec.convert(content, _Told)
     except (msgspec.ValidationError, RecursionError) as problem:
-        raise ColdError(f"{path} is no counterexample file: {' '.join(str(problem).split())[:200]}") from None
+        raise ColdError(f"{path} is not a counterexample file: {' '.join(str(problem).split())[:200]}") from None
     if told.construction is not None:
         tasks, settings = CONSTRUCTIONS[told.construction.name](**_parameters(told.construction))
     elif told.tasks is not None:
         tasks = from_optima(**{key: array for key, array in asdict(told.tasks).items() if array is not None})
         settings = {**told.settings}
     else:
-        raise ColdError(f"{path} is no counterexample file: it has neither tasks nor a construction")
+        raise ColdError(f"{path} is not a counterexample file: it has neither tasks nor a construction")
     if isinstance(settings.get("ball"), dict):
         settings["ball"] = _ball(path, settings["ball"])
     known = inspect.signature(simulate if told.models is None else follow).parameters
@@ -152,7 +152,7 @@ def load_counterexample(name: str | Path, statement: Statement | None = None) ->
         if key not in known or key in ("tasks", "models"):
             raise unknown_name(f"setting in {path.name}", key, [one for one in known if one not in ("tasks", "models")])
     if "V" not in settings or (told.models is not None and "delta" not in settings):
-        raise ColdError(f"{path} is no counterexample file: its settings lack V or delta")
+        raise ColdError(f"{path} is not a counterexample file: its settings lack V or delta")
     names = ("form", "note", "holds", "exact", "models", "options", "seeds")
     given = {key: getattr(told, key) for key in names}
     return Counterexample(
@@ -187,7 +187,7 @@ def path_of(name: str | Path) -> Path:
 
 def _ball(path: Path, told: dict[str, Any]) -> Ball:
     if set(told) != {"center", "radius"}:
-        raise ColdError(f"{path} is no counterexample file: a ball has a center and a radius")
+        raise ColdError(f"{path} is not a counterexample file: a ball has a center and a radius")
     return Ball(told["center"], told["radius"])
 
 

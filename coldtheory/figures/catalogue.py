@@ -168,7 +168,7 @@ _FIGURES: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]]
         ("memory_sizes", "memory_lengths"), "memory:draw_memory_size", ("memory",),
     ),
     (
-        "controllers", "", "Other controllers than the queue",
+        "controllers", "", "Controllers other than the queue",
         "In Case 3 the queue and Yu and Neely's controller bring mean forgetting down to δ, and a leak leaves a bias; "
         "in Case 1 none of them reaches δ. Under mean weights all of them forget one task among many for ever; under "
         "sum weights its forgetting comes down to δ, except with the leak. The root mean square of the queues, which "

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
 _SECONDS = 60.0  # where no limit is given
-CLEAR = 1e-3  # a violation by more than this share of the larger side is no matter of rounding
+CLEAR = 1e-3  # a violation by more than this share of the larger side is not due to rounding
 _POPULATION = 16  # points per coordinate
 _SMALLEST, _LARGEST = 80, 400  # points
 _GENERATIONS = 150
@@ -111,7 +111,7 @@ def search(
     seconds      : a time limit; 60 if no limit is given at all
     rounds       : stop after so many restarts
     candidates   : stop after the population in which so many runs are reached
-    until_broken : stop at the first clear violation; None stops for forms that nobody says are true
+    until_broken : stop at the first clear violation; None stops for forms that are not declared true
     waived       : premises that need not hold, to see whether a statement can do without them
     clock        : where the seconds come from
 

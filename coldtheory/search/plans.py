@@ -163,7 +163,7 @@ def _filled(plan: Plan, entries: Mapping[str, Any]) -> Plan:
 
 
 def plans_for(statement: str | Statement, form: str, **chosen: Any) -> list[Plan]:
-    """The plan of a form, and for a statement of one's own the same with all that its premises leave open."""
+    """The plan of a form, and for a user's own statement the same with all that its premises leave open."""
     told = find_statement(statement)
     plan = plan_for(told, form, **chosen)
     if not told.label.startswith(LABEL):
