@@ -143,7 +143,7 @@ class Settings:
         rule = controller_of(controller)
         if rule.looks == "always" and solver == "exact":
             raise ColdError(
-                f"the controller {rule.name} goes with solver='gd': its weights change with every iterate, so that "
+                f"the controller {rule.name} goes with solver='gd': its weights change with every iterate, so "
                 "the objective is not quadratic"
             )
         factor = ETA_FACTOR if eta_factor is None else eta_factor

@@ -123,7 +123,7 @@ STATEMENT = Statement(
     explain=Explanation(
         printed="",
         wrong="",
-        correct="Mean forgetting over all pairs k < t is at most delta + (2/T) sqrt(2 B); B = O(V T), so that the "
+        correct="Mean forgetting over all pairs k < t is at most delta + (2/T) sqrt(2 B); B = O(V T), so the "
         "excess over delta falls as sqrt(V/T) while Theorem 1's gap falls as 1/V.",
         conventions="Case 3, or Case 2 whose candidates include x_k. Mean weights. delta' may exceed delta: the last "
         "part of b_t is then positive. In Case 3 it would be enough that hatPhi_k(w*_t) - hatPhi_k(x_k) <= delta'.",
