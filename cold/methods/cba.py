@@ -65,9 +65,8 @@ class CBA(DERpp, entry=METHODS["cba"]):
     Inner, every step: the replay loss of `base` with adapted logits, omega's part a constant.
         er     CE(a(B)) + CE(a(M))
         der++  CE(a(B)) + alpha MSE(a(x'), stored a) + beta CE(a(x''), y'')
-    Outer, from the second task on, before every fifth step of an epoch: one virtual SGD step of the heads on the inner
-    loss, as a function of omega; then Adam on omega for CE of the un-adapted logits on a fresh memory batch
-    (der++: + MSE to the stored un-adapted logits on another).
+    Outer, from task 2 on, before every fifth step of an epoch: one virtual SGD step of the heads on the inner loss, as
+    a function of omega; then Adam on omega for CE of plain logits on new memory samples (der++: + MSE to stored ones).
     """
 
     def __init__(self, context: Context) -> None:
