@@ -1,4 +1,4 @@
-"""Held against Avalanche, an independent implementation: python benchmarks/against_avalanche.py
+"""A comparison with Avalanche, an independent implementation: python benchmarks/against_avalanche.py
 
 Avalanche is optional: pip install avalanche-lib==0.6.0 torchvision
 (beside a CPU-only torch, first: pip install --no-deps torchvision==0.28.0)
@@ -47,13 +47,13 @@ METHODS = ("finetune", "er", "agem", "der", "ewc")
 REPLAY = ("er", "agem", "der")
 FAST = side.Rule(lr=0.01, batch=128, memory=1280, memory_batch=128, tasks=5, strength=10.0, alpha=0.5)
 EQUAL = side.Rule(lr=0.03, batch=32, memory=1280, memory_batch=32, tasks=5, strength=10.0, alpha=0.5)
-TEST = 2000  # images a task
+TEST = 2000  # images per task
 KINDS = ("its own data", "ready tensors")
 RESULT = Path(__file__).parent / "results" / "avalanche.json"
 
 
 def settings(method: str, rule: side.Rule) -> dict[str, Any]:
-    """Ours, as the numbers and Avalanche's rules say."""
+    """The settings of our own run, which follow the numbers above and Avalanche's rules."""
     found: dict[str, Any] = {
         "method": method, "tasks": rule.tasks, "epochs": 1, "batch_size": rule.batch, "optimizer": "sgdm",
         "momentum": 0.0, "lr": rule.lr, "threads": 1, "device": "cpu", "memory": rule.memory, "replay": "mixed",
@@ -67,7 +67,7 @@ def settings(method: str, rule: side.Rule) -> dict[str, Any]:
 
 
 def floats(trainer: Trainer, part: Part, rows: torch.Tensor | None = None) -> side.Data:
-    """What the network sees, ready made."""
+    """Some rows of a task as the float tensors that the network sees."""
     rows = torch.arange(len(part)) if rows is None else rows
     return side.Data(trainer.context.inputs(part.raw(rows)).flatten(1), part.y[rows])
 
@@ -76,7 +76,8 @@ def floats(trainer: Trainer, part: Part, rows: torch.Tensor | None = None) -> si
 
 
 def speed(method: str, rounds: int, *, own_data: bool) -> dict[str, float]:
-    """Medians of seconds a step, and their ratio. In Avalanche's last task we have our turn after its every epoch."""
+    """Median seconds per step of both, and their ratio. In Avalanche's last task, our turn comes after each of its
+    epochs."""
     from avalanche.core import SupervisedPlugin  # noqa: PLC0415  (an optional dependency)
 
     past = FAST.tasks - 1
@@ -117,7 +118,8 @@ def speed(method: str, rounds: int, *, own_data: bool) -> dict[str, float]:
 
 
 def both(method: str, seed: int, images: int) -> dict[str, Any]:
-    """One run of each: accuracies on all tasks after the last, (T,), and how far the weights end from each other."""
+    """One run of each: the accuracies on all tasks after the last one, (T,), and how far apart the final weights
+    are."""
     from avalanche.evaluation.metrics import accuracy_metrics  # noqa: PLC0415
     from avalanche.training.plugins import EvaluationPlugin  # noqa: PLC0415
 
@@ -146,7 +148,7 @@ def verdict(runs: Sequence[dict[str, Any]], samples: int) -> dict[str, Any]:
     ours, theirs = (np.array([100 * np.mean(run[name]) for run in runs]) for name in ("cold", "avalanche"))
     away = ours - theirs
     error = float(away.std(ddof=1) / np.sqrt(len(away)))
-    allowed = float(student.ppf(0.975, len(away) - 1)) * error + 100 / samples  # one answer is no difference
+    allowed = float(student.ppf(0.975, len(away) - 1)) * error + 100 / samples  # one answer more or less does not count
     return {
         "cold": ours.tolist(), "avalanche": theirs.tolist(), "difference": float(away.mean()), "standard error": error,
         "allowed": allowed, "agree": bool(abs(away.mean()) <= allowed),
@@ -160,7 +162,7 @@ def verdict(runs: Sequence[dict[str, Any]], samples: int) -> dict[str, Any]:
 def show(found: dict[str, Any]) -> None:
     console = Console()
     if "speed" in found:
-        table = Table("ms a step", "Avalanche reads", "Avalanche", "cold", "ratio (goal ≥ 3)", box=None)
+        table = Table("ms per step", "Avalanche reads", "Avalanche", "cold", "ratio (goal ≥ 3)", box=None)
         for method, kinds in found["speed"].items():
             for kind, row in kinds.items():
                 times = (f"{row[name] * 1e3:.2f}" for name in ("avalanche", "cold"))
@@ -186,7 +188,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
-    origin = provenance()  # of the code that is loaded now
+    origin = provenance()  # now: of the code that is loaded
     methods = chosen.methods.split(",")
     found: dict[str, Any] = {}
     try:

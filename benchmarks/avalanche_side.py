@@ -2,7 +2,7 @@
 
 Its settings are chosen so that its rules are ours; `LEFT` says what remains. Its data are either its own
 Permuted-MNIST, as its users run it: images that are converted, permuted and normalised one by one; or float tensors
-that were made ready before, the cheapest thing that it can be given.
+that were prepared in advance, the cheapest form of data that it accepts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HINT = (
     "pip install avalanche-lib==0.6.0 torchvision (beside a CPU-only torch: pip install --no-deps torchvision==0.28.0 "
     "first)"
 )
-_STAND_IN: list[torch.library.Library] = []  # its operators go when it goes
+_STAND_IN: list[torch.library.Library] = []  # the operators exist as long as this object does
 #: What differs after all settings were made alike; what is not named here has the same rule, data and order.
 LEFT = {
     "finetune": "nothing but rounding",
@@ -39,7 +39,7 @@ LEFT = {
 
 @dataclass(frozen=True)
 class Rule:
-    """Settings of one comparison, for both sides."""
+    """The settings of one comparison, which both sides share."""
 
     lr: float
     batch: int
@@ -59,9 +59,9 @@ class Data:
 
 
 def load_avalanche() -> Any:
-    """The package. A torchvision that was built for another torch does not import, for want of two operators that
-    nothing here uses: they are declared then."""
-    warnings.showwarning = lambda *_, **__: None  # about each other, and switched on again where a filter hides them
+    """The package. A torchvision that was built for another torch cannot be imported, because it lacks two operators
+    that nothing here uses; in that case they are declared."""
+    warnings.showwarning = lambda *_, **__: None  # silences their warnings about each other, which ignore filters
     try:
         importlib.import_module("torchvision")
     except ImportError:
@@ -96,7 +96,7 @@ def strategy(method: str, model: nn.Module, rule: Rule, plugins: Sequence[Any] =
     from avalanche.training.storage_policy import ExperienceBalancedBuffer  # noqa: PLC0415
 
     class PerSampleEWC(ready.EWCPlugin):
-        """Squares of each sample's gradient, not of the mean gradient of a batch."""
+        """EWC with the squared gradient of each sample, not of the mean gradient of a batch."""
 
         def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
             size, strategy.train_mb_size = strategy.train_mb_size, 1

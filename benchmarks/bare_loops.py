@@ -1,9 +1,10 @@
-"""What each method's gradients cost by hand: a gather of rows, forward, backward and optimiser step, on ready floats.
+"""What each method's gradients cost when they are written by hand: gather rows, forward, backward, optimiser step, all
+on prepared floats.
 
-No memory, no conversion of pixels, no bookkeeping: the same numbers of samples, others in every step, go through a
-plain `nn.Module`, as in a loop that one would write for this one purpose. The arithmetic of a rule that is no pass
-through the network (projections, queues, masks, stored logits) is left out, so that it counts against the method;
-EWC's penalty, a gradient, is in.
+No memory, no conversion of pixels, no bookkeeping: in every step the same number of fresh samples goes through a plain
+`nn.Module`, as in a loop that one would write for this one purpose. The arithmetic of a rule that is not a pass through
+the network (projections, queues, masks, stored logits) is left out here, so it counts against the method; EWC's
+penalty, a gradient, is included.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def bench(trainer: Trainer) -> Bench:
 
 
 def _settings(trainer: Trainer) -> dict[str, Any]:
-    """Of the optimiser: speed is that of its fused or foreach form."""
+    """Options of the optimiser: its speed is that of its fused or foreach form."""
     config = trainer.config
     if config.optimizer == "adam":
         return {"lr": config.lr, "fused": True}
@@ -69,7 +70,7 @@ def plain(name: str) -> Callable[[Bench], Step]:
 
 
 def two_gradients(bench: Bench) -> Step:
-    """One on the batch, one on the memory batch, apart."""
+    """One pass on the batch and a separate one on the memory batch."""
     weights = list(bench.model.parameters())
 
     def step() -> None:

@@ -4,7 +4,7 @@ Counted, not timed, and without a GPU: the runs compute on a device of the tests
 copy from the CPU and each number that is read back (`tests/cold/second_device.py`). Three short tasks; the steps of the
 second and third count. A row is a method and a network with a way to fill the memory:
 
-    copies, waits   per step, in the mean
+    copies, waits   per step, on average
     blocks          per step: copies of what many steps need, made on one of them
     loop            per step: what the trainer reads back between steps, the losses and queues of up to fifty of them
 
@@ -93,7 +93,7 @@ def name_old_methods() -> None:
 
 
 def in_another_process(package: Path, networks: list[str], methods: list[str] | None) -> dict[str, Any]:
-    """Counts of another version, which needs a Python of its own."""
+    """The counts of another version, which needs its own Python process."""
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, __file__, "--package", package, "--networks", *networks, "--json", f"{folder}/found"]
         subprocess.run([*words, *(["--methods", *methods] if methods else [])], check=True)

@@ -3,9 +3,10 @@
     python benchmarks/grid.py                       # 200 cells of two to three seconds each, loky
     python benchmarks/grid.py --cells 20 --engine dask
 
-A cell is a real training run on synthetic images with one thread, results, checkpoints and all. Workers are started
-and have imported torch before the clock runs: a grid of hours does not notice those seconds, 200 short cells would.
-Both sides run the same cells, in turns of a tenth of them, so that other load on the machine hits both alike.
+A cell is a real training run on synthetic images with one thread, results, checkpoints and all. The workers have
+started and imported torch before the clock runs: in a grid that takes hours these seconds do not matter, with 200 short
+cells they would. Both sides run the same cells, in turns of a tenth of them, so that other load on the machine hits
+both alike.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
                    bare_loops.py); goal <= 1.15. Blocks of both take turns on one thread, and the result is the median
                    of the ratios of processor time over the turns
     breakdown      of CBA, GEM and REFRESH, whose rules are more than passes
-    --fisher       EWC's Fisher diagonal over 60,000 MNIST samples, batched, over a loop of one backward pass a sample
+    --fisher       EWC's Fisher diagonal over 60,000 MNIST samples, batched, over a loop of one backward pass per sample
                    (goal >= 30; the loop runs over --looped samples and is scaled), and the largest difference of both
                    (goal <= 1e-5 of a tensor's largest entry)
 
@@ -94,7 +94,7 @@ def check_complete() -> None:
 
 
 def block_of(trainer: Trainer) -> tuple[Block, int]:
-    """Steps of the trainer, and how many."""
+    """A function that makes steps of the trainer, and how many it makes."""
     if isinstance(trainer.method, GDumb):
         method = trainer.method
 
@@ -107,7 +107,7 @@ def block_of(trainer: Trainer) -> tuple[Block, int]:
 
 
 def ratios(base: dict[str, Any], names: list[str], rounds: int, past: int) -> dict[str, dict[str, float]]:
-    """Milliseconds a step of both, and their ratio."""
+    """Milliseconds per step of both, and their ratio."""
     found = {}
     for method, title, changes, loop in ROWS:
         if method not in names:
@@ -120,7 +120,7 @@ def ratios(base: dict[str, Any], names: list[str], rounds: int, past: int) -> di
 
 
 def paired(block: Block, other: Block, steps: int, rounds: int) -> dict[str, float]:
-    """Medians over turns: milliseconds a step of both, and the ratio of the two in one turn."""
+    """Medians over turns: milliseconds per step of both, and the ratio of the two in one turn."""
     turns = []
     for _ in range(rounds + 1):
         began = time.process_time()
@@ -148,7 +148,8 @@ def repeated(step: bare.Step, count: int) -> Block:
 
 
 def breakdown(method: str, rounds: int) -> dict[str, float]:
-    """Milliseconds a step of the parts, of the whole step, and of the Fisher at a task's end where there is one."""
+    """Milliseconds per step of the parts and of the whole step, and of the Fisher at the end of a task where there is
+    one."""
     trainer = at_task(PAST, "cpu", method=method, **MNIST)
     block, steps = block_of(trainer)
     block()
@@ -214,7 +215,7 @@ def fisher(looped: int) -> dict[str, float]:
 
 
 def difference(model: Any, few: Part) -> float:
-    """Relative to each tensor's largest entry."""
+    """The largest difference, relative to each tensor's largest entry."""
     pairs = zip(diagonal_fisher(model, few, 0, same), looped_fisher(model, few, 0), strict=True)
     return max(float((a - b).abs().max() / b.max()) for a, b in pairs)
 
@@ -230,12 +231,12 @@ def show(found: dict[str, Any]) -> None:
     console = Console()
     for network in ("mlp", "resnet"):
         if network in found:
-            table = Table(f"{network}, ms a step", "method", "bare", "ratio (goal ≤ 1.15)", box=None)
+            table = Table(f"{network}, ms per step", "method", "bare", "ratio (goal ≤ 1.15)", box=None)
             for title, row in found[network].items():
                 table.add_row(title, f"{row['method']:.2f}", f"{row['bare']:.2f}", f"{row['ratio']:.3f}")
             console.print(table)
     for method, parts in found.get("breakdown", {}).items():
-        console.print(f"{find_method(method).title}, ms a step:", ", ".join(f"{k} {v:.2f}" for k, v in parts.items()))
+        console.print(f"{find_method(method).title}, ms per step:", ", ".join(f"{k} {v:.2f}" for k, v in parts.items()))
     if "fisher" in found:
         f = found["fisher"]
         console.print(
@@ -256,7 +257,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
-    origin = provenance()  # of the code that is loaded now
+    origin = provenance()  # now: of the code that is loaded
     names = chosen.methods.split(",")
     found: dict[str, Any] = {}
     try:

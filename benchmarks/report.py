@@ -1,14 +1,14 @@
 """What the report costs to write and to open: python benchmarks/report.py
 
     write   seconds of CPU of `coldtheory report` in an empty folder, which checks all claims first (those of worker
-            processes included); again, with the verdicts that are now stored; and with the figures of the repository,
+            processes included); again, with the verdicts that are then stored; and with the figures of the repository,
             which are drawn once
     open    the page with figures in Chromium, 1400 and 360 pixels wide: its height, the number of elements, when
             something is painted first, and for how long tasks kept the page from answering while it loaded
 
-Sizes and heights do not depend on what else the machine does, seconds of CPU do a little, times of painting and tasks
-much. So versions take turns, and the least of several measurements is printed. --before FOLDER measures another version
-(a checkout) as well:
+Sizes and heights do not depend on what else the machine does; CPU seconds depend on it a little, and the times of
+painting and of long tasks a lot. So versions take turns, and the least of several measurements is printed. --before
+FOLDER measures another version (a checkout) as well:
 
     git worktree add ../before 0084db2
     python benchmarks/report.py --before ../before --json benchmarks/results/report.json

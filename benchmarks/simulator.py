@@ -44,7 +44,7 @@ def batched(optima: np.ndarray, V: np.ndarray) -> Result:
 
 
 def per_run(optima: np.ndarray, V: np.ndarray) -> Result:
-    """As one would write it from the paper, vectorised over k."""
+    """The loop as one would write it from the paper, vectorised over k."""
     S, T, d = optima.shape
     out: Result = {"w": np.zeros((S, len(V), T + 1, d)), **{n: np.zeros((S, len(V), T)) for n in NAMES}}
     for s in range(S):
@@ -98,7 +98,7 @@ def compiled(*flags: str) -> Callable[[np.ndarray, np.ndarray], Result]:
 
 
 def cpu_seconds(function: Callable[..., Any], *args: Any) -> float:
-    """CPU time, so that other programs on the machine count less."""
+    """Measured in CPU time, so that other programs on the machine count less."""
     start = time.process_time()
     function(*args)
     return time.process_time() - start
@@ -123,7 +123,7 @@ def side_by_side(console: Console, seeds: int, rounds: int) -> None:
         for name, (program, data) in programs.items():
             times[name].append(1e3 * cpu_seconds(program, data, V) / (len(data) * len(V)))
     table = Table(title=f"{seeds * len(V):,} runs, T = 150, d = 25, one thread (median of {rounds} rounds)")
-    for column in ("program", "ms a run", "time / batched", "largest difference"):
+    for column in ("program", "ms per run", "time / batched", "largest difference"):
         table.add_column(column, justify="left" if column == "program" else "right")
     ours = np.array(times["batched"])
     for name, (program, data) in programs.items():
@@ -136,7 +136,7 @@ def side_by_side(console: Console, seeds: int, rounds: int) -> None:
 
 def scaling(console: Console) -> None:
     table = Table(title="Cost of one run among 8 (one stream, 8 V)")
-    for column in ("size", "ms a run", "local exponent"):
+    for column in ("size", "ms per run", "local exponent"):
         table.add_column(column, justify="right")
     V = np.geomspace(10, 1000, 8)
     for axis, values in (("T", [150, 500, 1500, 5000, 10_000]), ("d", [10, 25, 100, 400])):

@@ -5,7 +5,7 @@
     python benchmarks/startup.py --repeat 5
 
 "after" is this version, "before" the one of the given folder. Each call is a process of its own, and what counts is its
-CPU time, with the start of Python. The calls take turns, so that whatever else the machine does concerns all of them
+CPU time, with the start of Python. The calls take turns, so that whatever else the machine does affects all of them
 alike, and the median of each is divided by that of `import numpy`. Listed data sets are those of an empty folder.
 """
 
@@ -30,7 +30,7 @@ PROGRAM = "import sys; sys.argv[0] = '{0}'; from {0}.cli import main; main()"
 
 
 def calls() -> dict[str, tuple[list[str], Mapping[str, str], bool]]:
-    """What is called: its code and words, further variables of its environment, and whether it has a goal."""
+    """One call: its code and arguments, further environment variables, and whether a goal is set for it."""
 
     def typed(words: str, goal: bool = False) -> tuple[list[str], Mapping[str, str], bool]:
         program, *rest = words.split()

@@ -1,4 +1,4 @@
-"""What a store of many cells costs: its list, one cell more, going on with a sweep; many writers; many finished runs.
+"""What a store of many cells costs: to list it, to add a cell, to resume a sweep; many writers; many finished runs.
 
     git worktree add ../before 2872e66              # the version that wrote one JSON file anew at every save
     python benchmarks/store.py --before ../before   # 100 to 100,000 cells, 100 writers, 5,000 runs: some minutes
@@ -80,7 +80,8 @@ def in_another_process(folder: Path, options: argparse.Namespace) -> Found:
 
 
 def of_cells(sizes: Sequence[int], writers: int, repeat: int) -> Found:
-    """Of the version that is first on the path; what is called here has the same names in both."""
+    """Measures the version that is first on the path; the functions that are called here have the same names in
+    both."""
     try:
         from coldtheory.ground.provenance import provenance  # noqa: PLC0415
     except ModuleNotFoundError:
@@ -98,7 +99,7 @@ def of_cells(sizes: Sequence[int], writers: int, repeat: int) -> Found:
 
 
 def works(folder: Path, size: int) -> dict[str, Callable[[], object]]:
-    """A file of as many cells with the measured values of one, and what is done with it."""
+    """Makes a file of that many cells, all with the measured values of one run; returns what is done with it."""
     from coldtheory.cli.results import _entry  # noqa: PLC0415
     from coldtheory.sources import Source  # noqa: PLC0415
     from coldtheory.store import RowFile, row_files  # noqa: PLC0415
@@ -156,7 +157,8 @@ def cost(work: Callable[[], object]) -> tuple[float, float]:
 
 
 def of_writers(folder: Path, count: int) -> tuple[int, list[str]]:
-    """How many of the cells are stored that as many processes add at the same time, and the files that are left."""
+    """How many cells are stored when that many processes add one each at the same time, and the files that are left
+    behind."""
     from coldtheory.sources import Source  # noqa: PLC0415
     from coldtheory.store import RowFile, read_rows, row_files  # noqa: PLC0415
     from coldtheory.sweep import grid, run_cells  # noqa: PLC0415
@@ -223,7 +225,7 @@ def print_cells(record: Found) -> None:
 
 
 def of_runs(count: int, before: Path | None) -> Found:
-    """Two folders with as many made-up runs each, of seven methods: in folders of their own, and packed.
+    """Two folders with that many made-up runs of seven methods each: one folder per run, and packed.
 
     An earlier version knows the first kind.
     """

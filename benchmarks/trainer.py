@@ -1,7 +1,7 @@
 """The trainer's speed, side by side: python benchmarks/trainer.py
 
-Programs that do the same work take turns in short blocks; the result is a ratio of medians, so that the machine at
-hand and its other users matter little. On the CPU one thread is used and processor time is counted.
+Programs that do the same work take turns in short blocks; the result is a ratio of medians, so the machine at hand and
+its other users matter little. On the CPU one thread is used and processor time is counted.
 
     a   steps/s of the trainer's loop over those of a bare PyTorch loop with the same arithmetic on floats that were
         prepared before (goal >= 0.9)
@@ -62,7 +62,7 @@ def _now(device: torch.device) -> float:
 
 
 def at_task(past: int, device: str, **changes: Any) -> Trainer:
-    """A trainer that stands at the start of task `past`, its memory full."""
+    """A trainer at the start of task `past`, with a full memory."""
     trainer = Trainer(make_config(PMNIST, {"device": device}, changes))
     for k in range(past):
         part = trainer.benchmark.tasks[k].train
@@ -154,7 +154,7 @@ def _peak(device: str, changes: dict[str, Any]) -> int:
 
 
 def peak_memories(device: str) -> dict[str, int]:
-    """Bytes, each run in a process of its own."""
+    """Peak memory in bytes; each run is a process of its own."""
     context = multiprocessing.get_context("spawn")
     kinds: dict[str, dict[str, Any]] = {name: {"method": name} for name in ("finetune", "er", "cold")}
     for oracle in ("exact", "streaming"):
@@ -241,7 +241,7 @@ def show(found: dict[str, Any]) -> None:
             f"d  run over COLD's: streaming [bold]{d['streaming']:.3f}[/] (goal ≤ 1.10), exact {d['exact']:.3f}"
         )
     if "e" in found:
-        table = Table("e  ms a step after t tasks", *(f"t={t}" for t in (0, 5, 10, 19)), box=None)
+        table = Table("e  ms per step after t tasks", *(f"t={t}" for t in (0, 5, 10, 19)), box=None)
         for name, row in found["e"].items():
             table.add_row(name, *(f"{ms:.2f}" for ms in row.values()))
         console.print(table)

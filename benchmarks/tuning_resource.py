@@ -7,9 +7,9 @@ Two resources that a search may save are compared, on the tuning runs behind the
     tasks   the same run after k of its 20 tasks: accuracy over the tasks seen by then
     images  another run with the same settings on 10,000 in place of 60,000 images per task, after all 20 tasks
 
-Groups are the settings that were tried of one method at one size. Of each group: Kendall's tau between the early and
-the final accuracies; and the loss in final accuracy, in points, if only the half (or the third) that leads early had
-gone on to the end. For images, groups are the settings that were tried at both sizes.
+A group is all settings that were tried for one method at one size. For each group it prints Kendall's tau between the
+early and the final accuracies; and the loss in final accuracy, in points, if only the half (or the third) that leads
+early had gone on to the end. For images, groups are the settings that were tried at both sizes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""COLD and its baselines on real data (needs torch): `cold run` trains, `cold.COLD` serves anyone's own loop.
+"""COLD and its baselines on real data (needs torch): `cold run` trains, and `cold.COLD` is for your own training loop.
 
 Ten lines put queues, memory and the drift-plus-penalty loss into an ordinary PyTorch loop:
 

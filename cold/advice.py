@@ -1,8 +1,8 @@
 """Advice on a finished training run with diagnostics, for `coldtheory advise RUN`.
 
 The entry point `coldtheory.advice` names `advice`. What the run measured is read back (`cold.diagnostics` says what
-each number is); nothing is trained, and torch is not loaded. A network has no closed form for the best V: where runs
-that differ in V alone lie beside this one, they are the sweep.
+each number is); nothing is trained, and torch is not loaded. A network has no closed form for the best V: runs beside
+this one that differ in V alone serve as the sweep.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from coldtheory.ground.statistics import mean_of
 from .config import RunConfig
 from .runs import Result, comparable, default_roots, find_runs, read_result, same_data, stored_config
 
-_ACT = 0.01  # share of the curvature from which on queues are said to act
+_ACT = 0.01  # share of the curvature from which queues are said to act
 _ALIKE = 0.01  # relative difference below which values of V are not ranked
 _NUMBERS = {
     "avg_grad_sq_before": "average squared gradient before a task",
@@ -79,7 +79,7 @@ class _Diagnostics(msgspec.Struct, frozen=True):
 
 
 def advice(word: str) -> Iterator[Page]:
-    """The page on the run of this folder or id; nothing if the word names none."""
+    """The page on the run with this folder or id; nothing if the word names no run."""
     result = _named(word)
     if result is not None:
         yield page_of(result)
@@ -286,7 +286,7 @@ def _statements(found: _Diagnostics) -> Part:
         (one.statement, one.form, one.outcome, shown(one.lhs), shown(one.rhs), _times(one)) for one in found.bounds
     )
     words = (
-        "Theorems that need no set W. Curvatures are those that were met, so that the condition on the step size is "
+        "Theorems that need no set W. Curvatures are those that were met, so the condition on the step size is "
         "judged by estimates."
     )
     return Part("The theorems", [words, Table(("statement ", "form ", "outcome ", "measured", "bound", "times"), rows)])

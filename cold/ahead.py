@@ -5,9 +5,10 @@ Which they are depends on two random streams and on the memory's ledger, never o
 known before the step, and one copy brings those of many steps to the device, where a copy per step would make a GPU
 wait each time.
 
-What the next steps will ask for is a guess: the same as the last ones did. The guess has no say in any result. What is
-asked for is compared with what was guessed, and where they differ, or where somebody else wants the generator, it goes
-back to where it would stand if nothing had been drawn ahead. A checkpoint thus looks as if it never had been.
+What the next steps will ask for is a guess: the same as the last ones did. The guess does not influence any result.
+What is asked for is compared with what was guessed, and where they differ, or where other code needs the generator, it
+is reset to the state it would have if nothing had been drawn ahead. A checkpoint thus looks as if nothing had been
+drawn ahead.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Ahead:
         self._streams, self._per_task = streams, per_task
         self._plan: list[_Planned] = []
         self._at = 0  # how many of them were taken
-        self._ledger = memory.ledger  # the memory's now, if nobody else wrote to it
+        self._ledger = memory.ledger  # that of the memory now, if no other code wrote to it
         self._generators: dict[str, torch.Generator] = {}
         self._before: dict[str, Tensor] = {}  # their states at the start of the plan
         self._first = memory.ledger  # the ledger then
@@ -144,7 +145,7 @@ class Ahead:
         self._move()
         for name in names:
             self._streams.lend(name, self.give_back)
-        self._steps = min(4 * self._steps, _STEPS)  # small blocks first: the guess may be wrong
+        self._steps = min(4 * self._steps, _STEPS)  # small blocks first, since the guess may be wrong
 
     def _expected(self, wish: _Wish) -> Iterator[_Wish]:
         """This wish, and those that follow if the next steps ask for what the last ones did."""
@@ -156,7 +157,7 @@ class Ahead:
         draws = deque(self._draws, self._draws.maxlen)
         if wish.places:
             draws.append(self._drawn)
-        pattern = cycle(draws)  # the step that is as long ago as the period comes first
+        pattern = cycle(draws)  # begin with the step that is one period ago
         if not wish.places:
             yield from repeat(wish, next(pattern) - self._drawn - 1)
             yield places
@@ -190,7 +191,7 @@ class Ahead:
         weights = [w.weight.double() for w in plans if isinstance(w, Draw)]
         packed = torch.cat([*numbers, *(weight.view(torch.int64) for weight in weights)])
         if device.type == "cuda":
-            packed = packed.pin_memory()  # so that nobody waits for the copy
+            packed = packed.pin_memory()  # so that nothing waits for the copy
         there = packed.to(device, non_blocking=True)
         whole = sum(map(len, numbers))
         moved = iter(torch.split(there[:whole], [len(t) for t in numbers]))

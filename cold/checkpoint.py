@@ -1,7 +1,7 @@
 """Checkpoints: tensors and JSON only, written in one move, with a checksum; a damaged one falls back to the one before.
 
 A file is one line, "cold-checkpoint/1 <sha256> <bytes>", then what `torch.save` wrote. It is read with
-`weights_only=True`, so that a foreign file can run no code.
+`weights_only=True`, so a foreign file cannot run code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _KEPT = 2
 
 
 class Unusable(ColdError):
-    """A run cannot go on from its checkpoints; `why` is the message without the remedy, which a grid has another of."""
+    """A run cannot continue from its checkpoints; `why` is the message without the remedy, which is different for a
+    grid."""
 
     def __init__(self, why: str, remedy: str = "start over with --fresh") -> None:
         self.why = why
@@ -48,6 +49,7 @@ def checkpoints(folder: Path) -> list[Path]:
 
 
 def remove_checkpoints(folder: Path) -> None:
+    """Remove all checkpoints of a run; the other files in its folder stay."""
     for path in checkpoints(folder):
         path.unlink(missing_ok=True)
 

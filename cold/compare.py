@@ -30,6 +30,7 @@ class Group:
 
     @property
     def seeds(self) -> list[int]:
+        """The seeds of the runs, in their order."""
         return [_seed(result) for result in self.results]
 
     def values(self, name: str) -> list[float]:
@@ -43,7 +44,7 @@ class Group:
 
 
 def _by_data(results: list[Result]) -> list[list[Result]]:
-    """Runs from different data are no seeds of one another; those that do not record theirs go with the most."""
+    """Runs on different data do not form one group; runs that do not record their data go with the largest group."""
     first = of_one_data(results)
     rest = [result for result in results if result not in first]
     return [first, *_by_data(rest)] if rest else [first]
@@ -92,7 +93,7 @@ class Parting:
     seed: int
     equal_until: int  #: the last task after which all queues are equal bit for bit
     tasks: int
-    older: int  #: comparisons of COLD-ORACLE with another model than the newest
+    older: int  #: comparisons of COLD-ORACLE with a model other than the newest
     comparisons: int
 
 
@@ -131,8 +132,8 @@ def partings(results: Sequence[Result]) -> list[Parting]:
 
 
 def _varied(configs: Sequence[dict[str, Any]]) -> list[str]:
-    """Settings with more than one value among those that have them: what one method has and another lacks tells nothing
-    that the method's name does not."""
+    """Settings with more than one value among the runs that have them; a setting that one method has and another lacks
+    adds nothing to the method's name."""
     names = sorted({name for config in configs for name in config} - {"dataset", "method", "preset"})
     return [name for name in names if len({json.dumps(config[name]) for config in configs if name in config}) > 1]
 

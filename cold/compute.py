@@ -30,13 +30,14 @@ def load_data(config: RunConfig, root: Path | None) -> Benchmark:
     names = ("tasks", "seed", "limit_train", "limit_test", "validation", "iid", "augment", "scenario")
     for name in config.data_options:
         if name in ("root", "name", *names):
-            raise ColdError(f"{name} is no option of the data: it is a setting of the run")
+            raise ColdError(f"{name} is not an option of the data: it is a setting of the run")
     return load_benchmark(
         config.dataset, root=root, **{name: getattr(config, name) for name in names}, **config.data_options
     )
 
 
 def pick_device(name: str) -> torch.device:
+    """The torch device of that name; "auto" is CUDA where it is available. Raises `ColdError` if it cannot be used."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -133,6 +134,7 @@ def accuracies(context: Context, benchmark: Benchmark, model: nn.Module, seen: i
 
 
 def evaluated_part(task: Task, name: str) -> Part:
+    """The test or validation samples of a task; raises `ColdError` if there are none."""
     part = task.test if name == "test" else task.validation
     if part is None or len(part) == 0:
         raise ColdError(f"task {task.name} has no {name} samples")

@@ -170,11 +170,12 @@ class RunConfig:
         return self.V
 
     def as_dict(self) -> dict[str, Any]:
+        """All settings as plain JSON values."""
         return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
 
     @property
     def run_id(self) -> str:
-        """Readable, and unique to the settings that can change a result.
+        """A readable name that is unique to the settings that can change a result.
 
         Settings at their default do not count: a later version with more settings keeps the names of old runs.
         """
@@ -229,7 +230,7 @@ def check_setting(name: str, value: str | None) -> None:
 
 
 def check_memory(config: RunConfig, tasks: int) -> str | None:
-    """Whether the memory can hold what a step draws: said before the first step, not when the second task begins.
+    """Check that the memory can hold what a step draws, before the first step and not when the second task begins.
 
     Where a draw takes samples of all past tasks together, the memory may hold fewer at first. Draws are then smaller,
     which is what the text that comes back says.
@@ -288,7 +289,7 @@ def _parts(kind: str) -> tuple[str, ...]:
 
 
 def _typed(name: str, kind: str, value: Any) -> Any:
-    """The value as its field's type; 5 for a float is 5.0, so that equal settings have equal names on disk."""
+    """The value converted to its field's type; 5 for a float is 5.0, so equal settings have equal names on disk."""
     wanted = _parts(kind)
     if _AS_IT_IS.get(type(value)) in wanted:  # most of them, of thousands of runs that are read
         return value

@@ -5,13 +5,13 @@ backward passes are shared. A batch (of the present task, joined with memory sam
 passes its part of the rows through the network, the logits of all rows are gathered, and every process computes
 the same losses and moves the same queues: bit by bit where all processes have the same kernels, as on one machine or
 on machines of one kind. On the way back each process has the gradient of its own rows;
-DistributedDataParallel averages over processes, and the logits' gradient is scaled by their number before, so that
-the average is the gradient of the whole batch. `--batch-size` is thus the batch of a step, however many processes
-work on it, and the result is that of one process up to rounding. Adam can make that rounding large: its first step is
-lr g/(|g| + 1e-8), so a weight whose gradient is as small as 1e-8 takes a step that hangs on the gradient's last digits.
+DistributedDataParallel averages over processes, and the logits' gradient is first scaled by their number, so the
+average is the gradient of the whole batch. `--batch-size` is thus the batch of a step, however many processes work on
+it, and the result is that of one process up to rounding. Adam can make that rounding large: its first step is lr g/(|g|
++ 1e-8), so a weight whose gradient is as small as 1e-8 takes a step that depends on the gradient's last digits.
 
-A method says that it can do so (`over_processes`) if all its gradients come from the one backward pass of a step; a
-method that takes gradients otherwise would see those of its own rows only.
+A method declares that it supports this (`over_processes`) if all its gradients come from the one backward pass of a
+step; a method that computes gradients otherwise would see only those of its own rows.
 
 NCCL on GPUs, gloo elsewhere. The first process writes checkpoints and results; on several machines the folder of
 runs must be one that all of them see.
@@ -50,7 +50,7 @@ class Group:
         return self.rank == 0
 
     def wait(self) -> None:
-        """Until all processes are here."""
+        """Wait until all processes have arrived."""
         if self.size > 1:
             dist.barrier()
 
@@ -103,7 +103,7 @@ class SharedForward:
         self.network = DistributedDataParallel(model, find_unused_parameters=len(widths) > 1)
 
     def __call__(self, x: Tensor, runs: Runs) -> list[Tensor]:
-        """Logits of all rows, one tensor a run."""
+        """Logits of all rows, one tensor per run."""
         network = self.network if torch.is_grad_enabled() else self.network.module
         if len(x) < self.group.size:  # too few to deal: every process takes them all
             alike: list[Tensor] = network(x, runs)

@@ -1,4 +1,4 @@
-"""COLD as an object for anyone's own training loop: queues, memory, and the drift-plus-penalty loss.
+"""COLD as an object for your own training loop: queues, memory, and the drift-plus-penalty loss.
 
 The objective on mini-batches, with t past tasks (eq. batchCOLD):
 
@@ -11,15 +11,15 @@ BatchNorm over the joint batch, augmented samples, each sample through its own t
 measured, when a task starts, in forwards of the very same composition: batches of the new task joined with memory
 samples as a step would draw them, training mode (running statistics frozen), the same augmentation, the same heads,
 averaged over `reference_passes` passes over the memory. If the model then does not change, the expected increment
-is exactly -delta. Without BatchNorm, dropout and augmentation a sample's loss does not depend on its company, and one
-plain pass is exact.
+is exactly -delta. Without BatchNorm, dropout and augmentation a sample's loss does not depend on the other samples of
+its batch, and one plain pass is exact.
 
 **A past task whose queue is empty costs no backward pass** with `idle="skip"`: its samples are measured in a second
 forward, without a graph. With `idle="auto"`, the default, this is done where it is cheaper, that is where such samples
 are a fifth of the joint batch or more; fewer of them stay in the joint pass with weight 0. A model with BatchNorm
 always keeps the joint pass in "auto": there all samples share the statistics of one forward, and taking some out
 would change the others' outputs. So does a run on a GPU: which queues are empty would have to be read back at every
-step, and to wait for that costs more than the split saves. `idle="joint"` never splits.
+step, and waiting for that costs more than the split saves. `idle="joint"` never splits.
 
 **COLD-distill** is `constraint="logits"`: the past is held to the answers that the network gave when each task ended
 (`cold.constraints`), and V follows from the number of steps. With `gauge` a part of the memory is never trained on, and
@@ -28,9 +28,9 @@ that gauge until forgetting is what was asked for (`cold.forgetting`). In these 
 
     mean loss on the batch + sum_{k<t} (beta_k / V) * (estimate of task k's constraint)
 
-so that a learning rate means the same for every V.
+so a learning rate means the same for every V.
 
-**A forward of one's own.** `loss` calls the model itself. Where another program does that, as in a framework, `join`
+**Your own forward pass.** `loss` calls the model itself. Where other code does that, as in a framework, `join`
 gives the batch together with the memory samples of this step, and `objective` makes the loss of the logits.
 """
 
@@ -91,10 +91,17 @@ class Callback:
     `resume_task` takes the place of `begin_task` when a loop goes on in the middle of a task.
     """
 
-    def begin_task(self, dpp: COLD, model: nn.Module) -> None: ...
-    def resume_task(self, dpp: COLD, model: nn.Module) -> None: ...
-    def step(self, dpp: COLD, step: Step) -> None: ...
-    def end_task(self, dpp: COLD, model: nn.Module) -> None: ...
+    def begin_task(self, dpp: COLD, model: nn.Module) -> None:
+        """Called when a task has begun and its reference losses are measured."""
+
+    def resume_task(self, dpp: COLD, model: nn.Module) -> None:
+        """Called in place of `begin_task` when a loop goes on in the middle of a task."""
+
+    def step(self, dpp: COLD, step: Step) -> None:
+        """Called at the end of `loss`, before the backward pass."""
+
+    def end_task(self, dpp: COLD, model: nn.Module) -> None:
+        """Called when samples of the finished task are stored."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +141,8 @@ class COLD:
     losses       : the loss of each sample from logits and labels; default: cross-entropy
     prepare      : from stored samples to the model's input, `prepare(raw, generator)`; `augments`: whether it is random
     evaluate     : the same as for a test, `evaluate(raw)`, for the gauge; by default as `prepare` does it
-    history      : every which step goes into `history`, 0: none
-    callbacks    : objects that are told of every step and task, see `Callback`; loggers and diagnostics are some
+    history      : every n-th step goes into `history`; 0 means none
+    callbacks    : objects that are notified of every step and task, see `Callback`, such as loggers and diagnostics
 
     Order of calls: `begin_task`, then `loss` for every batch (and `end_epoch`), then `end_task`. The data of a task are
     tensors, a Dataset, a DataLoader (its data set and `collate_fn` are used, not its order) or a part of a benchmark.
@@ -328,6 +335,7 @@ class COLD:
         return self._objective(joined, self._values(joined, [logits] if isinstance(logits, Tensor) else list(logits)))
 
     def end_epoch(self, model: nn.Module) -> None:
+        """Move the queues if they move once per epoch; otherwise nothing happens."""
         if self.queue_update == "epoch":
             self._update_on_all(model)
 
@@ -368,7 +376,7 @@ class COLD:
 
     @property
     def draws_all(self) -> bool:
-        """Whether every step draws the whole memory, so that nothing about it is an estimate."""
+        """Whether every step draws the whole memory, so no loss on it is an estimate."""
         return self._per_task and self._memory_batch == max(self.memory.counts)
 
     def sample_losses(self, model: nn.Module, raw: Tensor, y: Tensor, task: int) -> Tensor:
@@ -687,6 +695,7 @@ class COLD:
             )
 
     def state(self) -> dict[str, Any]:
+        """All that must be kept to go on bit for bit, as tensors and plain values."""
         kept = {
             "task": self.task,
             "queues": self.queues.state(),
@@ -706,7 +715,7 @@ class COLD:
         return kept
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Checkpoints of older versions lack what a loop of one's own needs: steps, heads, history and streams."""
+        """Checkpoints of older versions lack what a user's own loop needs: steps, heads, history and streams."""
         self.task = int(state["task"])
         if self._tasks is None:
             self._make_room(len(state["queues"]["Q"]))
@@ -729,7 +738,7 @@ class COLD:
     state_dict, load_state_dict = state, load  # as torch calls them
 
     def _parts(self) -> Iterator[tuple[str, LogitDistance | Gauge | RequestedWeight]]:
-        """What not every form of COLD has, by name."""
+        """The parts that only some forms of COLD have, by name."""
         parts = (("distance", self.distance), ("gauge", self.gauge), ("requested", self.requested))
         yield from ((name, part) for name, part in parts if part is not None)
 
@@ -753,7 +762,7 @@ class _Replaced(nn.Module):
 
 
 def _tasks_and_heads(tasks: int | None, heads: Sequence[int] | None) -> tuple[int | None, Sequence[int] | None]:
-    """Both checked; either says the other where it is not given."""
+    """Both, checked; where one is not given, it follows from the other."""
     if heads is not None:
         if not isinstance(heads, Sequence):
             raise ColdError(f"heads must be a list of whole numbers, one per task, got {shown(heads)}")
@@ -805,7 +814,8 @@ def _kept(draw: Draw, tasks: list[bool]) -> Draw:
 
 
 def _rows(column: Tensor, draw: Draw, tasks: list[bool]) -> Tensor:
-    """The rows of some tasks; how many there are is known, so that a GPU need not be asked as with a mask."""
+    """The rows of some tasks; their number is known, so nothing has to be read back from a GPU, as it would with a
+    mask."""
     parts = zip(draw.tasks, torch.split(column, draw.counts), strict=True)
     return torch.cat([part for task, part in parts if tasks[task]] or [column[:0]])
 

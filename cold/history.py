@@ -1,4 +1,4 @@
-"""What happened at every step of one's own loop: queues, losses and weights, as a table and as a picture."""
+"""What happened at every step of your own loop: queues, losses and weights, as a table and as a picture."""
 
 from __future__ import annotations
 
@@ -56,9 +56,11 @@ class History:
         return sum(len(block["at"]) for block in self._blocks) + len(self._at)
 
     def wants(self, number: int) -> bool:
+        """Whether step `number` is kept."""
         return bool(self.every) and number % self.every == 0
 
     def note(self, step: Step) -> None:
+        """Keep a step; its numbers stay on the device for a while."""
         if step.task != self._task or len(self._at) == _BLOCK:
             self._close()
             self._task = step.task
@@ -87,7 +89,7 @@ class History:
 
     def frame(self) -> pd.DataFrame:
         """One row per step: step, task, loss, present, then Q_1, Q_2, ..., weight_1, ..., excess_1, ..."""
-        import pandas as pd  # noqa: PLC0415  (nobody else in this package needs it)
+        import pandas as pd  # noqa: PLC0415  (nothing else in this package needs it)
 
         columns = self.columns()
         flat = {name: columns[name] for name in ("step", "task", "loss", "present")}
@@ -96,7 +98,7 @@ class History:
         return pd.DataFrame(flat)
 
     def _repr_html_(self) -> str:
-        """A notebook shows the table."""
+        """The table, as a notebook shows it."""
         return str(self.frame().to_html(max_rows=20, index=False))
 
     def draw(self, path: Path | str | None = None) -> Figure:
@@ -136,9 +138,11 @@ class History:
             self._at, self._values = [], []
 
     def state(self) -> dict[str, Any]:
+        """All kept steps, for a checkpoint."""
         self._close()
         return {"blocks": [dict(block) for block in self._blocks]}
 
     def load(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned."""
         self._at, self._values = [], []
         self._blocks = [dict(block) for block in state["blocks"]]

@@ -1,4 +1,4 @@
-"""Which kernels a run computes with: what decides, beside the code and the settings, how its sums are rounded."""
+"""Which kernels a run computes with: beside the code and the settings, they decide how its sums are rounded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_info
 
-#: Environment variables that choose other kernels than those made for the processor.
+#: Environment variables that choose kernels other than those made for the processor.
 FORCED = ("ATEN_CPU_CAPABILITY", "OPENBLAS_CORETYPE", "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR", "ONEDNN_MAX_CPU_ISA")
 _CPU = Path("/proc/cpuinfo")
 
@@ -37,7 +37,7 @@ def kernels(device: torch.device) -> dict[str, Any]:
 
 
 def _version(pattern: str) -> str | None:
-    """Of a library, as torch tells it; None if torch was built without it."""
+    """The version of a library that torch reports; None if torch was built without it."""
     match = re.search(pattern, torch.__config__.show())
     return None if match is None else match[1].partition("-")[0]
 

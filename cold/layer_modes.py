@@ -21,7 +21,7 @@ def is_noisy(model: nn.Module) -> bool:
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode with gradients, whatever the mode was before."""
+    """Within this block the model is in evaluation mode, with gradients, whatever the mode was before."""
     was_training = model.training
     model.eval()
     try:
@@ -33,7 +33,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def frozen_statistics(model: nn.Module) -> Iterator[None]:
-    """Training mode still uses batch statistics, but leaves the running ones alone."""
+    """Within this block training mode still uses batch statistics, but does not change the running ones."""
     tracking = [
         module
         for module in model.modules()

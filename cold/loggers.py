@@ -1,6 +1,6 @@
 """Where the numbers of a run are written while it goes on: TensorBoard, Weights & Biases or MLflow, each an extra.
 
-All three are one interface: `log(values, step)`, and `close()`. In one's own loop a logger is a callback of `COLD`:
+All three are one interface: `log(values, step)`, and `close()`. In your own loop a logger is a callback of `COLD`:
 
     with open_logger("tensorboard:logs") as logger:
         dpp = cold.COLD(V=20.0, delta=0.0, memory=60, memory_batch=5, callbacks=[logger])
@@ -49,7 +49,7 @@ _EVERY = 50  # steps: as often as the trainer looks
 class Logger(Callback):
     """What all loggers share; a further one overrides `log` and `close`.
 
-    every : every which step of one's own loop is logged
+    every : every n-th step of your own loop is logged
     """
 
     package: ClassVar[str]
@@ -63,7 +63,7 @@ class Logger(Callback):
         raise NotImplementedError
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """Called when nothing more will be logged."""
 
     def __enter__(self) -> Self:
         return self
@@ -80,6 +80,7 @@ class Logger(Callback):
     # ------------------------------------------------------------------------------------------------ own loop
 
     def step(self, dpp: COLD, step: Step) -> None:
+        """Log loss, queues and weights of a step, if it is one of those that are logged."""
         if step.number % self._every == 0:
             queues = _per_task("queue", step.Q.tolist()) | _per_task("weight", step.weight.tolist())
             self.log({"loss": float(step.loss), "loss/present": float(step.present), **queues}, step.number)
@@ -213,7 +214,7 @@ def open_logger(
     settings: Mapping[str, Any] | None = None,
     every: int = _EVERY,
 ) -> Logger:
-    """The logger that a text names; see the module's head.
+    """The logger that a text names; see the module's docstring.
 
     folder   : where it writes if the text does not say so
     name     : what W&B and MLflow call the run

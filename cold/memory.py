@@ -4,7 +4,7 @@ Two ways to fill it. "uniform" (the paper's): floor(M/T) samples of each task, u
 when the task ends. "reservoir": every sample that was ever seen has the same chance to be in the memory.
 Where T is not known in advance, "uniform" keeps floor(M/t) samples of each of the t tasks so far: when a task ends, the
 others give up samples, chosen uniformly.
-Two ways to draw from it: `draw_per_task` takes as many of each past task, `draw_mixed` takes so many in all.
+Two ways to draw from it: `draw_per_task` takes a number of samples of each past task, `draw_mixed` a number in all.
 Samples are kept as they came (uint8 images), so augmentation and normalisation happen on every draw. Which slots are
 drawn is decided on the CPU, from a generator of the caller; the samples themselves live on the device.
 """
@@ -35,9 +35,12 @@ class Samples(Protocol):
     """
 
     @property
-    def y(self) -> Tensor: ...
+    def y(self) -> Tensor:
+        """The labels, (n,)."""
+
     def __len__(self) -> int: ...
-    def raw(self, rows: Tensor | None = None) -> Tensor: ...
+    def raw(self, rows: Tensor | None = None) -> Tensor:
+        """Samples as stored, of some rows or of all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +54,7 @@ class TensorSamples:
         return len(self.x)
 
     def raw(self, rows: Tensor | None = None) -> Tensor:
+        """Samples as stored, of some rows or of all."""
         return self.x if rows is None else self.x[rows]
 
 
@@ -107,6 +111,7 @@ class Ledger:
 
     @cached_property
     def counts(self) -> list[int]:
+        """Samples of each task, as a list."""
         counts: list[int] = self.sizes.tolist()
         return counts
 
@@ -167,7 +172,7 @@ class Ledger:
         else:  # few of many: draw a little more than needed and drop repetitions
             place = _distinct(count, room, generator)
         place.sort()
-        # so few numbers are a matter of calls, and numpy's take a third of the time of torch's
+        # for so few numbers the cost is that of the calls, and numpy's take a third of the time of torch's
         owner = self._owner_of_place[place]
         drawn = np.bincount(owner).tolist()
         tasks = [task for task, n in enumerate(drawn) if n]
@@ -276,7 +281,8 @@ class Memory:
         return (owner < 0).nonzero()[:count, 0]
 
     def observe(self, raw: Tensor, y: Tensor, task: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Pass a batch through the reservoir, sample by sample in law; (slots written, rows of the batch written)."""
+        """Pass a batch through the reservoir, with the same distribution as sample by sample; (slots written, rows of
+        the batch written)."""
         self.check_stream()
         slots, rows = self.ledger.reservoir(len(raw), generator)
         there = rows.to(raw.device)
@@ -289,7 +295,7 @@ class Memory:
             raise ColdError("only a reservoir memory takes samples during a task; use the reservoir policy")
 
     def put(self, slots: Tensor, raw: Tensor, y: Tensor, task: int) -> None:
-        """Samples of one task into given slots, for a method with a policy of its own."""
+        """Write samples of one task into given slots, for a method with its own policy."""
         self.write(slots, raw, y, self.ledger.after(slots, task, self.seen + len(slots)))
 
     def write(self, slots: Tensor, raw: Tensor, y: Tensor, ledger: Ledger) -> None:
@@ -368,6 +374,7 @@ class Memory:
     # ------------------------------------------------------------------------------------------------ keeping
 
     def state(self) -> dict[str, Any]:
+        """Everything that the memory holds, for a checkpoint."""
         return {
             "seen": self.seen,
             "raw": None if self.raw is None else self.raw.clone(),  # what is kept does not change with the memory
@@ -378,6 +385,7 @@ class Memory:
         }
 
     def load(self, state: dict[str, Any]) -> None:
+        """Restore what `state` returned."""
         self.ledger = Ledger(state["owner"].cpu(), self.tasks, int(state["seen"]))
         self.raw = None if state["raw"] is None else state["raw"].to(self.device, copy=True)
         self.y = state["y"].to(self.device, copy=True)

@@ -7,11 +7,11 @@
     FWT               (1/(T-1)) sum_{j>1} (a[j-1, j] - start[j])
     learning accuracy mean of the diagonal
     forgetting_loss   (1/(T-1)) sum_{j<T} (loss[T, j] - loss[j, j]), the test loss in nats; absent where it was not kept
-    anytime accuracy  mean over i of the mean of a[i, 1..i]: ACC over the tasks seen until then, at every evaluation
+    anytime accuracy  mean over i of the mean of a[i, 1..i]: ACC over the tasks seen so far, at every evaluation
 
 In a class-incremental run a[i, j] counts an answer among all classes as right or wrong (Class-IL). The same measures
 are taken among fewer answers: the classes of the tasks seen until then, or those of the sample's own task (Task-IL).
-After the last task all classes are seen, so that the first two have the same ACC.
+After the last task all classes have been seen, so the first two have the same ACC.
 
 Quantities that need two tasks are None for one task.
 """

@@ -14,7 +14,7 @@ from .catalogue import LOSS, METHODS, method_title, named_by_constraint, named_b
 from .config import RunConfig, make_config, read_config
 
 PRESETS = ("paper",)
-PROVENANCE = "provenance"  #: a table in a file of settings that says where they come from, and is no setting
+PROVENANCE = "provenance"  #: a table in a file of settings that says where they come from, and is not a setting
 _OPTIMIZERS = {"ADAM": "adam", "SGD-M": "sgdm"}
 
 

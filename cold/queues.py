@@ -1,7 +1,7 @@
 """Virtual queues, or another controller in their place: what is kept of every past task, on the device.
 
-The arithmetic is `coldtheory.controllers`, held together with the simulator by a parity test. Tasks count from 0 here,
-so that after t finished tasks the queues of tasks 0..t-1 are alive, and the one of task t-1 starts at 0:
+The arithmetic is that of `coldtheory.controllers`; a parity test compares it with the simulator. Tasks count from 0
+here, so after t finished tasks the queues of tasks 0..t-1 exist, and that of task t-1 starts at 0:
 
     Q_k <- max(Q_k + d_k, 0),   d_k = (present loss on task k's memory) - (reference loss on it) - delta
     beta_k = Q_k ("sum", eq. batchCOLD of the main text) or Q_k / t ("mean", the appendix), t the number of past tasks
@@ -61,7 +61,7 @@ class VirtualQueues:
         return self.kept[0]
 
     def grow(self, tasks: int) -> None:
-        """Room for so many tasks, if there is less."""
+        """Make room for this many tasks, if there is less."""
         more = self.before.new_zeros(max(tasks - len(self.before), 0))
         started = self.controller.start(more, maximum)
         self.kept = [torch.cat([kept, first]) for kept, first in zip(self.kept, started, strict=True)]
@@ -109,6 +109,7 @@ class VirtualQueues:
         return tuple(kept[:past] for kept in self.kept)
 
     def state(self) -> dict[str, Any]:
+        """Everything that the controller keeps, for a checkpoint."""
         return {"Q": self.Q.clone(), "more": [kept.clone() for kept in self.kept[1:]], "before": self.before.clone()}
 
     def load(self, state: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ memory of each task k < t:
     previous     model t-1
     exact        the model of 0..t-1 with the smallest mean loss on that memory; all weights are kept, on the CPU
     window:N     the same among the last N models
-    stored       model k, so that queues count forgetting as the field defines it: each sample's loss is measured once,
+    stored       model k, so the queues count forgetting as the field defines it: each sample's loss is measured once,
                  when its task has just ended. The remark on streaming holds here too.
     streaming    the smallest mean loss since the memory was stored, that is among models k..t-1: O(t) numbers, no
                  weights. Where a forward shares statistics or is augmented, the kept number was measured beside the
@@ -45,9 +45,11 @@ class Previous:
         return torch.full((past,), past - 1)
 
     def state(self) -> dict[str, Any]:
+        """What must be kept for a checkpoint; here nothing."""
         return {}
 
     def load(self, state: dict[str, Any]) -> None:
+        """Restore what `state` returned."""
         pass
 
 

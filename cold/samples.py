@@ -25,8 +25,8 @@ _WANTED = "a tensor (n, ...), a Dataset, a DataLoader or a part of a benchmark"
 class DatasetSamples:
     """A map-style data set of (x, y, ...); samples are read when they are needed, and only those.
 
-    They are taken as the data set gives them. Random augmentation belongs into COLD's `prepare`: a stored sample is
-    then augmented anew whenever it is drawn.
+    They are taken as the data set gives them. Random augmentation belongs in COLD's `prepare`: a stored sample is then
+    augmented again whenever it is drawn.
     """
 
     def __init__(self, dataset: Any, rows: Sequence[int] | None, collate: Callable[[list[Any]], Any]) -> None:
@@ -37,6 +37,7 @@ class DatasetSamples:
         return len(self._rows)
 
     def pick(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Samples and labels of some rows, together."""
         try:
             items = [self._dataset[self._rows[row]] for row in rows.tolist()]
             x, y = self._collate(items)[:2]
@@ -56,7 +57,7 @@ class DatasetSamples:
 
 
 def as_samples(x: Any, y: Tensor | None = None) -> tuple[Samples, bool]:
-    """The samples, and whether their labels are known: plain tensors need not come with some."""
+    """The samples, and whether their labels are known: plain tensors may come without labels."""
     if isinstance(x, Tensor):
         if x.dim() == 0 or len(x) == 0:
             raise ColdError(f"x must be a tensor of one sample or more, (n, ...), got {tuple(x.shape)}")

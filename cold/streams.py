@@ -1,6 +1,6 @@
 """Random streams with a name: the same (seed, key) gives the same numbers, whatever else was drawn before.
 
-Each use has its own generator, so that no use disturbs another. The order of the training samples and the choice of
+Each use has its own generator, so no use disturbs another. The order of the training samples and the choice of
 the memory thus depend on the seed alone: methods are compared on the same batches and the same memory. With one
 version of torch these are the same on all machines.
 """
@@ -54,7 +54,8 @@ class Streams:
         return self._get(f"cpu/{name}", torch.device("cpu"))
 
     def lend(self, name: str, give_back: Callable[[], None]) -> None:
-        """Somebody has drawn ahead from the CPU's stream; `give_back` puts it where it would stand otherwise."""
+        """Called when numbers were drawn ahead from the CPU's stream; `give_back` resets it to the state without
+        that."""
         self._lent[name] = give_back
 
     def device(self, name: str) -> torch.Generator:
@@ -71,10 +72,12 @@ class Streams:
             self._lent.popitem()[1]()
 
     def state(self) -> dict[str, Tensor]:
+        """The state of every generator, by name."""
         self._take_back()
         return {name: generator.get_state() for name, generator in self._generators.items()}
 
     def load(self, state: dict[str, Tensor]) -> None:
+        """Restore what `state` returned."""
         self._take_back()
         self._generators.clear()
         for name, value in state.items():

@@ -1,7 +1,7 @@
 """The training loop that all methods share, with evaluation after every task, checkpoints and resume.
 
 Data are tensors on the device; an epoch is a permutation of rows, a batch a gather. Nothing in the loop waits for
-the device but a look at the losses and queues of the last fifty steps. What methods wait for stands in docs/speed.md.
+the device but a look at the losses and queues of the last fifty steps. docs/speed.md says what methods wait for.
 
 On one machine's CPU, with the same number of threads, a run gives the same bits every time, whether in one piece or
 stopped and resumed. Machines with other kernels agree up to rounding, which training amplifies.
@@ -54,7 +54,7 @@ class Stopped(Exception):
 
 
 class Trainer:
-    """One run. `benchmark` and `module` stand in for the named dataset and network where a user brings own ones.
+    """One run. `benchmark` and `module` replace the named dataset and network where users bring their own.
 
     out              : checkpoints and results go to the folder <out>/<run id>; None keeps everything in memory
     checkpoint_every : minutes between checkpoints inside a task; there is one at each task boundary anyway
@@ -154,7 +154,7 @@ class Trainer:
         return self.benchmark.fingerprint or None
 
     def check_data(self, what: str, stored: str | None) -> None:
-        """Raises if `what` was made from other data than this run's; says so on stderr if that is not recorded."""
+        """Raises if `what` was made from data other than this run's; says so on stderr if that is not recorded."""
         if not same_data(stored, self.data):
             raise OtherData(what, stored, self.data)
         if stored is None and self.group.leads:
@@ -205,7 +205,7 @@ class Trainer:
             at.epoch, at.step, at.order = at.epoch + 1, 0, None
             self._look()
             self._save_when_due()
-            if self.group.size > 1:  # an epoch may be too short to be asked in
+            if self.group.size > 1:  # an epoch may be too short for that
                 self._stop_if_asked()
         self.method.end_task(at.task, train)
         if self.watch is not None:
@@ -242,7 +242,7 @@ class Trainer:
             if self._pending == _LOOK_EVERY:
                 self._look()
                 self._save_when_due()
-            if alone or self._pending == 0:  # to agree with others means to wait for them
+            if alone or self._pending == 0:  # agreeing with the other processes means waiting for them
                 self._stop_if_asked()
 
     def training_part(self) -> Part:
@@ -273,7 +273,7 @@ class Trainer:
             self.record.queue_steps_at.append(self.position.total)
 
     def _look(self) -> None:
-        """Are the losses of the last steps numbers? The queues that were noted go into the record."""
+        """Check that the losses of the last steps are finite, and move the queues that were noted into the record."""
         losses = self._losses[: self._pending].tolist()
         if self._pending_queues:
             self.record.queue_steps += torch.stack(self._pending_queues).tolist()
@@ -420,6 +420,7 @@ class Trainer:
         }
 
     def load(self, state: dict[str, Any]) -> None:
+        """Restore model, optimiser, method, random streams, position and record from a checkpoint."""
         self.model.load_state_dict(state["model"])
         self.context.optimizer.load_state_dict(state["optimizer"])
         if self.context.scaler is not None:

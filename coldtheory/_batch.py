@@ -28,8 +28,8 @@ _BLAS = ThreadpoolController()
 @dataclass(frozen=True)
 class State:
     """After task t: the model, what the controller keeps of the tasks k = 1..t-1 (task t joins at the next step),
-    and how much worse the model is on each loss than its reference: None in Case 1, where that is always 0. A rule of
-    one's own is asked before each step."""
+    and how much worse the model is on each loss than its reference: None in Case 1, where that is always 0. A user's
+    own rule is asked before each step."""
 
     x: Array  # (S, P, d)
     kept: Kept  # each (S, P, t-1)
@@ -131,7 +131,7 @@ def step(state: State, t: int, world: World) -> tuple[State, Measured]:
 def _weights(state: State, t: int, world: World) -> tuple[Kept, Array]:
     """What the controller keeps of the t past tasks, and their weights before the step, (S, P, t).
 
-    A queue starts at 0, so that it needs no entry for the task that joins: (S, P, t-1).
+    A queue starts at 0, so it needs no entry for the task that joins: (S, P, t-1).
     """
     controller = world.settings.controller
     if isinstance(controller, Queue):
@@ -154,7 +154,7 @@ def _past_at(y: Array, state: State, kept: Kept, t: int, world: World) -> Array:
 
 
 def _next_excess(excess: Array, rise: Array | None, grow: Array, *, first: bool) -> tuple[Array, Array | None]:
-    """hatPhi_k(x_t) - min over the candidates, x_t now among them. x_0 is no candidate."""
+    """hatPhi_k(x_t) - min over the candidates, x_t now among them. x_0 is not a candidate."""
     if rise is None:
         return (np.zeros_like(grow) if first else np.maximum(excess + grow, 0.0)), None
     rise = np.concatenate([rise[1:] + grow, np.zeros_like(grow)[None]])
@@ -166,7 +166,7 @@ def run_batch(
 ) -> dict[str, np.ndarray]:
     """All runs: measured arrays by name. With `history` also every queue Q (..., T+1, T) and weight (..., T, T).
 
-    `start` is x_0 and broadcasts to (streams..., settings..., d). A reference that is a function is asked, and its
+    `start` is x_0 and broadcasts to (streams..., settings..., d). A reference that is a function is called, and its
     answers are `reference_loss` (..., T, T), unless these are given.
     """
     streams, shape = tasks.streams, settings.shape

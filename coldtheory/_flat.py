@@ -48,7 +48,7 @@ class FlatRuns:
 
     @property
     def size(self) -> int:
-        """Numbers that one loss takes."""
+        """How many numbers are stored per loss."""
         return self.phi.d if self.phi.isotropic else self.phi.d**2
 
     def optima(self, streams: np.ndarray | slice) -> Array:

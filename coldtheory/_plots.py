@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREEN, GREY = "#0173b2", "#de8f05", "#029e73", "0.35"
 _KINDS = (".png", ".pdf", ".svg")
 _DPI, _NOTEBOOK_DPI = 220, 130
-_SHOWN = 400  # queues that are drawn at most: more lines show no more
+_SHOWN = 400  # at most this many queues are drawn; more lines would not show more
 _RC = {
     "font.size": 7.5, "axes.titlesize": 8, "axes.labelsize": 7.5, "xtick.labelsize": 6.5, "ytick.labelsize": 6.5,
     "legend.fontsize": 6.5, "legend.frameon": False, "axes.spines.top": False, "axes.spines.right": False,
@@ -125,7 +125,7 @@ def _panels(rows: int, columns: int, *, height: float, **more: Any) -> tuple[Fig
 
 
 def _finished(figure: Figure, path: Path | str | None) -> Figure:
-    """Laid out, shown by a notebook, and written if a path is given."""
+    """Lay the figure out, show it in a notebook, and write it if a path is given."""
     vars(figure)["_repr_png_"] = lambda: _content(figure, "png", dpi=_NOTEBOOK_DPI)
     if path is not None:
         check_ending(path)

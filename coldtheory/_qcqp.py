@@ -13,8 +13,8 @@ from .quadratics import Array, Quadratics
 
 _MAX_ITERATIONS = 80
 _STOP = 1e-13  # complementarity and residuals, in scaled units, at which a programme is solved
-_LATE = 1e-8  # accuracy from which on lack of progress means rounding; earlier it is a bad start
-_PATIENCE = 5  # iterations without progress after which rounding has won
+_LATE = 1e-8  # below this accuracy a lack of progress is due to rounding; above it, to a bad start
+_PATIENCE = 5  # iterations without progress after which rounding is taken to be the limit
 _SHORT = 0.995  # share of the way to the boundary that a step may go
 _FLAT = 1e-12  # curvature, in scaled units, below which a direction counts as flat
 _FIRST_SLACK = 0.1  # slacks start no smaller: a start next to the boundary would crawl along it
@@ -164,8 +164,8 @@ def _iterate(programme: Programme, z: Array, *, cautious: bool) -> tuple[Array, 
     The constraints are c(z) + s = 0 with slacks s > 0, and complementarity lambda_k s_k -> 0. Along a step c is
     quadratic: the corrector takes its second-order part along the predictor into account, and no step may
     overshoot by more than a few slacks. A programme stops at its best iterate, when it is solved or when rounding
-    lets it improve no more. Bold steps are Mehrotra's predictor-corrector ones; cautious steps are shorter and
-    aim at a fixed fraction of the complementarity, which keeps them near the central path.
+    prevents further improvement. Bold steps are Mehrotra's predictor-corrector ones; cautious steps are shorter and aim
+    at a fixed fraction of the complementarity, which keeps them near the central path.
     """
     mask, d = programme.mask, programme.b.shape[-1]
     count = np.maximum(mask.sum(axis=-1), 1)

@@ -1,6 +1,6 @@
-"""A reference rule of one's own along a chunk of runs: what it is shown, and what it answers.
+"""A user's own reference rule along a chunk of runs: what it is shown, and what it answers.
 
-Models are kept around the centre of the chunk, as in `coldtheory._batch`; the rule sees them where they are.
+Models are stored relative to the centre of the chunk, as in `coldtheory._batch`; the rule sees their true positions.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class MemoryLosses:
         return self.dynamics.change(np.zeros_like(y), y, np.zeros(y.shape[:-1]))
 
     def _wide(self, values: Array) -> Array:
-        """With an axis for the settings after the streams."""
+        """The same with an axis for the settings after the streams."""
         return values if self.rows.ndim == 2 else values[:, None]
 
 

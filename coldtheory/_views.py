@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WIDTH = 80
-_ROWS = 24  # of a table; more settings are shown by as many, evenly spread
+_ROWS = 24  # lines of a table; of more settings, this many are shown, evenly spread
 
 
 class Shown(Protocol):
-    """What of a run is shown; see `coldtheory.simulation.Run`."""
+    """The parts of a run that are shown; see `coldtheory.simulation.Run`."""
 
     @property
     def tasks(self) -> Tasks: ...
@@ -53,7 +53,7 @@ class Shown(Protocol):
 
 
 def summary(run: Shown) -> str:
-    """One run in a few lines; of several a table, a line per setting with means over the streams."""
+    """One run in a few lines; for several settings a table, one line per setting with means over the streams."""
     if run.diverged.ndim:
         return _table(run)
     longest = run.Q.max(axis=0)
@@ -125,7 +125,7 @@ def _table(run: Shown) -> str:
 
 
 def _numbers(settings: Settings) -> dict[str, np.ndarray]:
-    """The settings that are numbers, and play a part."""
+    """The settings that are numbers and have an effect."""
     found: dict[str, np.ndarray] = {"V": settings.V}
     if settings.solver == "gd":
         found |= {"eta_factor": settings.eta_factor} if isinstance(settings.eta, str) else {"eta": settings.eta}

@@ -15,7 +15,7 @@ controller keeps a state per past task, the first part of which is called Q_k, a
 
 Dividing V Phi_t + sum_k Q_k g_k by V shows what the queue is: projected dual ascent with multipliers Q/V and step 1/V.
 The others are known remedies for its slowness and its overshooting. The functions use operators and a `maximum` that
-the caller passes, so that the same lines serve numpy in the simulator and torch in the trainer:
+the caller passes, so the same lines serve numpy in the simulator and torch in the trainer:
 
 >>> import numpy as np
 >>> leaky = Leaky(a=0.5)
@@ -40,7 +40,7 @@ Maximum = Callable[[Values, Any], Values]  # of two arrays, or of an array and a
 
 @dataclass(frozen=True)
 class Controller:
-    """What all controllers share; see the module's head for the formulas."""
+    """What all controllers share; see the module's docstring for the formulas."""
 
     name: ClassVar[str]
     #: at which models the constraint enters the weight: at none, at the model before the step, or at every iterate
@@ -64,12 +64,15 @@ class Controller:
         return f"{self.name}:{given}" if given else self.name
 
     def start(self, g: Values, maximum: Maximum) -> State:
+        """The state of a task that has just become a past task; g is its constraint at the present model."""
         return (0.0 * g,)
 
     def weight(self, state: State, g: Values, maximum: Maximum) -> Values:
+        """The weight of the loss of each past task in the objective; g is the constraint before the step."""
         return state[0]
 
     def update(self, state: State, g: Values, maximum: Maximum) -> State:
+        """The state after the step; g is the constraint at the new model."""
         raise NotImplementedError
 
 
@@ -127,7 +130,7 @@ class NuPI(Controller):
 class YuNeely(Controller):
     """Yu and Neely's queue: the weight looks one constraint ahead, and the queue never falls below -g.
 
-    With a fixed reference (Case 3) Q + g is never negative, so that the weight needs no maximum there.
+    With a fixed reference (Case 3) Q + g is never negative, so the weight needs no maximum there.
     """
 
     name = "yu-neely"

@@ -3,7 +3,7 @@
 A ball stands for the paper's compact set W. On it sup |phi_1 - phi_2| (Definition `def:Dphi`) and
 rho_{t,k} = inf <grad phi_t, grad hatphi_k> (`thm:gradient_norm_bound`) are trust-region problems, with
 closed forms where all Hessians are multiples of the identity.
-The ideal problem of eq. `ideal_cl` lives in `ideal`; its functions are at hand here too.
+The ideal problem of eq. `ideal_cl` is in `ideal`; its functions can be imported from here too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 _EPS = float(np.finfo(np.float64).eps)
-_QUIET = partial(np.errstate, over="ignore", invalid="ignore")  # a diverged run is no news here
+_QUIET = partial(np.errstate, over="ignore", invalid="ignore")  # a diverged run needs no warning here
 _NEWTON_STEPS = 60  # a cap: the secular equation takes about six
 
 
@@ -72,7 +72,7 @@ class Ball:
         return ball
 
     def contains(self, points: ArrayLike, rtol: float = 1e-12) -> np.ndarray:
-        """Whether points are inside: (..., d), one a ball, gives (...); (..., n, d) gives (..., n).
+        """Whether points are inside: (..., d), one per ball, gives (...); (..., n, d) gives (..., n).
 
         `rtol` is a share of the radius; NaN is never inside.
         """
@@ -119,7 +119,7 @@ def minimise_on_ball(A: Array, b: Array, center: Array, radius: Array | float) -
         slope = np.vecmat(np.matvec(A, center) - b, basis)
         fine = fine_A[..., None] & np.isfinite(slope).all(axis=-1, keepdims=True) & np.isfinite(R)
         slope = np.where(fine, slope, 0.0)
-        # What rounding leaves along flat directions is no slope: it would send p to the rim for nothing.
+        # Rounding errors along flat directions are not a slope: they would send p to the rim for no reason.
         rounding = 8 * A.shape[-1] * _EPS * (size * _norm(center)[..., None] + _norm(b)[..., None])
         convex = curvature[..., :1] >= 0.0
         slope = np.where(convex & (curvature == 0.0) & ~(np.abs(slope) > rounding), 0.0, slope)

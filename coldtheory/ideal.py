@@ -44,7 +44,7 @@ class IdealSolution:
 
     w_star: Array  #: (..., d)
     value: Array  #: Phi_t(w*_t), offset included, (...)
-    multipliers: Array  #: one a past task, (..., n); 0 where the constraint is slack
+    multipliers: Array  #: one per past task, (..., n); 0 where the constraint is slack
     violation: Array  #: max_k q_k(w*) - delta', positive only if a constraint is broken, (...)
     stationarity: Array  #: |grad Phi_t + sum_k lambda_k grad hatPhi_k| at w*, (...)
     gap: Array  #: Phi_t(w*) minus the dual value at the multipliers, (...)
@@ -130,7 +130,7 @@ def _minimax(losses: Losses, mask: np.ndarray) -> tuple[Array, Array]:
 
 
 def _solve_ideal(now: Quadratics, past: Quadratics, mask: np.ndarray, delta_prime: float) -> IdealSolution:
-    """One programme a row of `now` (B, d), with the past tasks in `mask` (B, n)."""
+    """One programme per row of `now` (B, d), with the past tasks in `mask` (B, n)."""
     delta_prime = number("delta_prime", delta_prime, least=0)
     if past.d != now.d:
         raise ColdError(f"phi has {now.d} coordinates and phi_hat {past.d}: both must be of one stream")
@@ -173,9 +173,8 @@ def _solve_block(now: Quadratics, past: Quadratics, mask: np.ndarray, delta_prim
 
 
 def _away_from_rounding(programme: Programme, z: Array, lam: Array) -> tuple[Array, Array]:
-    """Solutions as before, but where rounding hides the boundary they solve the programme with that much less room.
-
-    Pulled straight back from there, over so long a way, a solution would be stationary no more.
+    """Solutions as before, but where rounding hides the boundary, those of the programme with a correspondingly smaller
+    tolerance. If a solution were pulled straight back over such a distance, it would no longer be stationary.
     """
     losses, mask = programme.losses, programme.mask
     hidden = losses.ceiling(mask, z) - losses.highest(mask, z)
@@ -191,12 +190,12 @@ def _away_from_rounding(programme: Programme, z: Array, lam: Array) -> tuple[Arr
 def _pull_back(w: Array, centre: Array, losses: Losses, mask: np.ndarray, delta_prime: float) -> Array:
     """w moved towards the strictly feasible centre just enough to surely satisfy every constraint, (B, d).
 
-    Surely: not in one order of the sums alone but in any (see `Losses.ceiling`). Where q_k cancels, as along the flat
-    directions of a singular Hessian, that takes many units in the last place of delta'.
+    "Surely" means in any order of the sums, not in one alone (see `Losses.ceiling`). Where q_k cancels, as along the
+    flat directions of a singular Hessian, that takes many units in the last place of delta'.
     """
 
     def surely(moved: Array) -> np.ndarray:
-        return np.asarray(losses.ceiling(mask, moved) <= delta_prime)  # a point that is no number is not
+        return np.asarray(losses.ceiling(mask, moved) <= delta_prime)  # false where a coordinate is not a number
 
     def moved(back: Array) -> Array:
         return np.asarray(w + back[:, None] * (centre - w))

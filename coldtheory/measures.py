@@ -156,7 +156,7 @@ def rho_minus(run: Run, reading: Literal["ball", "trajectory"] = "ball", ball: B
     """rho_{t,-} = sum_{k<t} max(-rho_{t,k}, 0), rho_{t,k} = inf_W <grad Phi_t, grad hatPhi_k>: (..., T).
 
     The conflict term of `thm:gradient_norm_bound`. "trajectory" takes the inner product at x_{t-1} in place
-    of the infimum. Matrix Hessians need one trust-region problem a pair of tasks and ball.
+    of the infimum. Matrix Hessians need one trust-region problem per pair of tasks and ball.
     """
     flat = FlatRuns.of(run)
     choice("reading", reading, ("ball", "trajectory"))
@@ -248,7 +248,7 @@ class Conditions:
     """Which premises of the theorems a run meets: arrays (...) of bool."""
 
     step_half: np.ndarray  #: eta <= 1/(2 alpha_t) at every task, as `thm:gradient_norm_bound` demands
-    step_one: np.ndarray  #: eta <= 1/alpha_t at every task, which is enough
+    step_one: np.ndarray  #: eta <= 1/alpha_t at every task, which is sufficient
     models_inside: np.ndarray  #: x_0..x_T lie in W
     minimisers_inside: np.ndarray  #: the optima of all Phi_t and hatPhi_t lie in W
     unprojected: np.ndarray  #: no step was projected: with projection `thm:gradient_norm_bound` is false

@@ -95,7 +95,8 @@ def standard_error(M: int, n: int | None) -> float:
 
 
 def deviation(M: int, n: int | None) -> float:
-    """The factor of Hoeffding and Serfling: swapping one sample at a time moves a mean by so much of their width.
+    """The factor of Hoeffding and Serfling: how far swapping one sample at a time moves a mean, relative to their
+    width.
 
     The square is the smaller of (n - M + 1)/(M n) and (n - M)(M + 1)/(M^2 n), and 0 if M = n.
 
@@ -173,7 +174,7 @@ def memory_needed(
 
     high = 1
     while not enough(high):
-        if high == n:  # rounding alone can bring this about: at M = n the error is 0
+        if high == n:  # only rounding can cause this: at M = n the error is 0
             break
         if high > _LARGEST:
             raise ColdError(f"an endless supply needs more than {_LARGEST:.0e} samples for an error of {wanted:g}")

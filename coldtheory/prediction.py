@@ -8,7 +8,7 @@ way from x_{t-1} to a_t. So e_t = a_t - x_{t-1}, which H turns into the gradient
 
 and (1/T) sum_t |H e_t|^2 is a polynomial in q, whose coefficients are inner products of the steps from task to task.
 V enters through eta V alone. A small V keeps e_1, the distance from the start; a large V makes every model follow the
-last task, so that steps which undo each other are paid in full. In between lies the V that is best prepared for the
+last task, so steps that undo each other count in full. In between lies the V whose models are best prepared for the
 next task.
 
 **Random tasks**: a_t = w_base + t g + xi_t with xi_t ~ N(0, c2 I) (LOW: g = 0; HIGH: g = drift v / T), identity

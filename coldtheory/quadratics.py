@@ -72,14 +72,17 @@ class Quadratics:
 
     @property
     def T(self) -> int:
+        """The number of losses."""
         return int(self.optima.shape[-2])
 
     @property
     def d(self) -> int:
+        """The number of coordinates."""
         return int(self.optima.shape[-1])
 
     @property
     def isotropic(self) -> bool:
+        """Whether every Hessian is stored as a number, H_t = h_t I."""
         return self.hessians.ndim == self.optima.ndim - 1
 
     @cached_property

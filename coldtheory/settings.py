@@ -68,7 +68,7 @@ class Past:
     loss: MemoryLosses  #: the losses at other models, such as a mean of them
 
 
-#: A reference of one's own: from `Past` to hatPhi_k(ref_{t,k}) for k = 1..t-1, numbers that broadcast to (S, P, t-1).
+#: A user's own reference: from `Past` to hatPhi_k(ref_{t,k}) for k = 1..t-1, numbers that broadcast to (S, P, t-1).
 #: It is called once per task for a part of the streams: a run's reference may depend on that run's own past and on
 #: nothing else.
 Rule = Callable[[Past], ArrayLike]
@@ -143,7 +143,7 @@ class Settings:
         rule = controller_of(controller)
         if rule.looks == "always" and solver == "exact":
             raise ColdError(
-                f"the controller {rule.name} goes with solver='gd': its weights change with every iterate, so that "
+                f"the controller {rule.name} goes with solver='gd': its weights change with every iterate, so "
                 "the objective is not quadratic"
             )
         factor = ETA_FACTOR if eta_factor is None else eta_factor
@@ -187,11 +187,13 @@ class Settings:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The common shape of V, eta, delta and steps."""
         return self.V.shape
 
     @property
     def case(self) -> str:
-        """The name of the reference: "previous" (Case 1), "best" (Case 2), "stored" (Case 3), "own" of a function."""
+        """The name of the reference: "previous" (Case 1), "best" (Case 2), "stored" (Case 3), or "own" for a
+        function."""
         return self.reference if isinstance(self.reference, str) else OWN
 
 

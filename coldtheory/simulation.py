@@ -6,14 +6,14 @@ Conventions (the paper mixes two; these are used everywhere here):
     Q_k[t] = 0 for t <= k;  Q_k[t] = max(Q_k[t-1] + d_k[t], 0) for t > k          (eq. queue_update)
     d_k[t] = hatPhi_k(x_t) - hatPhi_k(ref_{t,k}) - delta
     ref_{t,k} = x_{t-1} ("previous", Case 1), the best of x_1..x_{t-1} on hatPhi_k ("best", Case 2), or x_k, the model
-                at the end of task k ("stored", Case 3); a rule of one's own gives the number hatPhi_k(ref_{t,k}) itself
+                at the end of task k ("stored", Case 3); a user's own rule gives the number hatPhi_k(ref_{t,k}) itself
     F_k[t] = hatPhi_k(x_t) - hatPhi_k(x_k), k < t: the forgetting of task k, whatever the reference
     DPP_t(w) = V_t Phi_t(w) + sum_{k<t} beta_k (hatPhi_k(w) - hatPhi_k(ref) - delta)
     beta_k = Q_k[t-1] / (t-1) ("mean", the appendix), Q_k[t-1] ("sum", the main text), 0 ("none")
     V_t = V, unless a schedule makes it move
     x_t = J gradient steps of size eta on DPP_t from x_{t-1} (eq. batchCOLD), or its minimiser
 
-Another controller than the queue (see `coldtheory.controllers`) has its own rule for Q_k and for the weight that takes
+A controller other than the queue (see `coldtheory.controllers`) has its own rule for Q_k and for the weight that takes
 the place of Q_k[t-1] in beta_k.
 
 Arrays over states have T+1 entries (t = 0..T), arrays over tasks T entries (t = 1..T).
@@ -72,14 +72,16 @@ class Run:
     diverged: np.ndarray  #: whether the run left every bounded set, (...)
     factor: Array | None = field(default=None, kw_only=True)  #: V_t / V, (..., T), or None where V is constant
     reference_loss: Array | None = field(default=None, kw_only=True)
-    """What a reference rule of one's own answered: hatPhi_k(ref_{t,k}), 0 for k >= t, (..., T, T); else None."""
+    """What a user's own reference rule answered: hatPhi_k(ref_{t,k}), 0 for k >= t, (..., T, T); else None."""
 
     @property
     def V(self) -> Array:
+        """The weight V of each setting, in the shape of the settings."""
         return self.settings.V
 
     @property
     def delta(self) -> Array:
+        """The tolerance of each setting, in the shape of the settings."""
         return self.settings.delta
 
     @property
@@ -139,7 +141,7 @@ class Run:
     def Q(self) -> Array:
         """Every queue, Q[..., t, k-1] = Q_k[t], (..., T+1, T): simulated again, with history, when asked.
 
-        Q_k[t] = 0 for t <= k. Another controller than the queue has the first part of its state here.
+        Q_k[t] = 0 for t <= k. A controller other than the queue has the first part of its state here.
         """
         return self._history["Q"]
 

@@ -54,6 +54,7 @@ class Source:
         return f"{self.name}-{config_key(self.config)[:8]}"
 
     def with_constants(self, **constants: Any) -> Source:
+        """The same source with other constants; raises `ColdError` if a file of tasks fixes one of them."""
         given = {name: value for name, value in constants.items() if value is not None}
         if self.arrays is not None and (fixed := [name for name in given if name not in _SAMPLING]):
             raise ColdError(f"{self.name} fixes its own tasks: leave {' and '.join('--' + name for name in fixed)} out")
@@ -111,7 +112,7 @@ def load_source(text: str) -> Source:
         return _from_toml(path)
     arrays: dict[str, Any] = _from_npz(path) if path.suffix == ".npz" else {"optima": _from_csv(path)}
     try:
-        made = from_optima(**arrays)  # every complaint about shapes and numbers comes now
+        made = from_optima(**arrays)  # any error in shapes and numbers is raised here
     except ColdError as error:
         raise ColdError(f"{path.name}: {error}") from None
     if len(made.streams) > 1:

@@ -66,7 +66,8 @@ class Scheme:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What identifies it. What came later is left out where it is not set, so that older rows are still found."""
+        """What identifies it. Settings that were added later are left out where they are not set, so older rows are
+        still found."""
         return {name: value for name, value in vars(self).items() if name not in _LATER or value is not None}
 
 
@@ -86,6 +87,7 @@ class Numbers:
 
     @property
     def config(self) -> dict[str, Any]:
+        """The settings that identify a run; those that were added later are left out where they are not set."""
         return {name: value for name, value in vars(self).items() if name not in _LATER or value is not None}
 
 
@@ -100,6 +102,7 @@ class SweepCell:
 
     @property
     def config(self) -> dict[str, Any]:
+        """Everything that identifies the cell, as plain values."""
         return {
             "schema": ROW_SCHEMA, "source": self.source.config, "seed": self.seed,
             **self.numbers.config, **self.scheme.config,
@@ -107,6 +110,7 @@ class SweepCell:
 
     @property
     def key(self) -> str:
+        """The hash of the configuration, which is the key of its row."""
         return config_key(self.config)
 
 
@@ -233,7 +237,7 @@ class _Job:
     scheme: Scheme
 
     def __str__(self) -> str:
-        """For a message about it, in few words."""
+        """A short description for messages."""
         runs = f"{len(self.seeds) * len(self.numbers)} runs of {self.source.stem}"
         return f"{runs} (seeds {self.seeds[0]} to {self.seeds[-1]}, V from {self.numbers[0].V:g})"
 
@@ -285,7 +289,7 @@ def _run_job(job: _Job) -> tuple[str, list[Row]]:
 
 
 def _check(numbers: Numbers, scheme: Scheme, T: int) -> None:
-    """Every complaint about settings comes before any work is done."""
+    """Raise any error in the settings before work is done."""
     factors = None if scheme.V_schedule is None else schedule_factors(scheme.V_schedule, T)
     Settings.of(**vars(numbers), **{**vars(scheme), "V_schedule": factors}, noise_seed=0, ball=None)
 

@@ -48,10 +48,12 @@ class Tasks:
 
     @property
     def T(self) -> int:
+        """The number of tasks."""
         return self.phi.T
 
     @property
     def d(self) -> int:
+        """The number of parameters."""
         return self.phi.d
 
     @property
@@ -163,10 +165,10 @@ def make_tasks(
 ) -> Tasks:
     """Tasks of a regime: one stream for a seed, a batch (S, T, d) for several.
 
-    With `n`, the tasks are *sampled*: task t has n points around its centre w*_t (s.d. `spread` a
-    coordinate), Phi_t is their mean quadratic loss, and hatPhi_t that of `m` of them, drawn uniformly
-    without replacement (all of them if `m` is None). The m points of a smaller memory are among those
-    of a larger one, so that memory sizes are compared on nested memories.
+    With `n`, the tasks are *sampled*: task t has n points around its centre w*_t (s.d. `spread` per coordinate), Phi_t
+    is their mean quadratic loss, and hatPhi_t that of `m` of them, drawn uniformly without replacement (all of them if
+    `m` is None). The m points of a smaller memory are among those of a larger one, so memory sizes are compared on
+    nested memories.
 
     >>> make_tasks("high", seeds=range(3), T=10).phi.optima.shape
     (3, 10, 25)

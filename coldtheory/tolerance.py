@@ -1,4 +1,4 @@
-"""The one place that says how far rounding may push an inequality: lhs <= rhs + RTOL * scale."""
+"""The one place that defines how far rounding may affect an inequality: lhs <= rhs + RTOL * scale."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Claims about trained networks as contrasts: one number per seed that the claim says is positive.
 
-Runs of one seed share their tasks, so that a contrast is paired. Its 95 % interval over seeds (Student's t) decides:
+Runs of one seed share their tasks, so a contrast is paired. Its 95 % interval over seeds (Student's t) decides:
 above zero in every contrast, the claim holds; below zero in one (by an interval widened for the number of contrasts),
 it is false; else the runs do not settle it. Where seeds were added after a first look, the interval is wider: when a
 claim may be looked at again, and with which level, is the rule of cold/studies/sequential.toml.
@@ -65,8 +65,8 @@ class Contrast:
 
 def settle(given: Iterable[Contrast], stored: StoredRuns | None = None) -> Finding:
     """Holds if every contrast is above zero. False if one is below zero by an interval that allows for their number:
-    of many contrasts without any effect, one will look like one. The evidence says if `stored` runs that were looked
-    up for the contrasts were made from a part or a copy of a data set."""
+    among many contrasts without any effect, one will look like an effect. The evidence says if `stored` runs that were
+    looked up for the contrasts were made from a part or a copy of a data set."""
     contrasts = list(given)
     missed = sequential_rule().alpha if stored is None else stored.look.missed
     least = min(contrast.interval(missed)[0] for contrast in contrasts)

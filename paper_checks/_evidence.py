@@ -1,6 +1,6 @@
 """Evidence for statements: batches of runs on which a form is evaluated, and stored counterexamples replayed.
 
-The batches are made once a process. `toy` is the paper's own setting (LOW, HIGH, CONFLICT), `mixed` holds random
+The batches are made once per process. `toy` is the paper's own setting (LOW, HIGH, CONFLICT), `mixed` holds random
 positive semidefinite Hessians with a memory that differs from the tasks, V over six decades, both references and both
 weights; `exact` and `toy_exact` minimise DPP_t and have a feasible ideal problem.
 """
@@ -143,6 +143,7 @@ def tally(id: str, form: str, batches: Iterable[Facts], **options: Any) -> Tally
 
 
 def total(bounds: Iterable[Bound]) -> Tally:
+    """How a form did on several bounds together."""
     runs = applicable = violated = 0
     slack = math.inf
     for bound in bounds:
@@ -186,6 +187,7 @@ class Replayed:
 
 @remembered
 def replayed(name: str) -> Replayed:
+    """Run a stored counterexample again; also in the form that holds instead, if the file names one."""
     instance = load_counterexample(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DivergenceWarning)

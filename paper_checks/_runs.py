@@ -34,7 +34,7 @@ def _folder() -> Path:
 
 @lru_cache(maxsize=4096)  # many claims read the same row; a changed file gives another object
 def _digest(run: Result) -> str:
-    """Of what a claim can read in a run; when, where and in which file it was stored does not count."""
+    """A digest of what a claim can read in a run; when, where and in which file it was stored does not count."""
     told = hashlib.sha256(json.dumps([run.config, run.metrics, run.diagnostics], sort_keys=True).encode())
     for name in _MATRICES:
         matrix = run.array(name)
@@ -43,7 +43,7 @@ def _digest(run: Result) -> str:
 
 
 def further(folder: Path, checked: CheckedClaim) -> Further:
-    """What more seeds of the runs behind a claim would take: of the study that has them, else of the table."""
+    """What more seeds of the runs behind a claim would cost: those of the study that has them, else of the table."""
     stored = find_runs(folder)
     ids = (name.removeprefix("run ") for name, digest in checked.notes.items() if name.startswith("run "))
     used = [stored[name] for name in ids if name in stored and stored[name].config.get("evaluate_on") != "validation"]
@@ -99,7 +99,7 @@ RUNS = RunSource(_folder, lambda folder: {name: _digest(run) for name, run in fi
 
 
 class StoredRuns:
-    """The finished runs of a folder. Every look-up is noted, so that a verdict knows its rows."""
+    """The finished runs of a folder. Every look-up is recorded, so that a verdict can name the rows it used."""
 
     def __init__(self, folder: Path) -> None:
         self._runs = find_runs(folder)
@@ -226,7 +226,7 @@ def queue(run: Result) -> float:
 
 
 def newest_share(run: Result) -> float:
-    """Of all that stands in queues, the part of the task just before: 1 if constraints act on the newest task alone."""
+    """The share of the task just before in the sum of all queues: 1 if constraints act on the newest task alone."""
     past = _past_queues(run)[1:]  # with one past task there is nothing to share
     total = sum(float(row.sum()) for row in past)
     return sum(float(row[-1]) for row in past) / total if total else math.nan

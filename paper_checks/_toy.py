@@ -24,6 +24,7 @@ SWEEP = Scale()
 
 @cache
 def tasks(regime: str) -> Tasks:
+    """The 20 streams of a regime at the settings of the paper."""
     return make_tasks(regime, SEEDS)
 
 

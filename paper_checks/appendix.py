@@ -1,4 +1,4 @@
-"""Section "Theoretical Appendix": the two lemmas on which every r^2 l of the paper rests."""
+"""Section "Theoretical Appendix": the two lemmas from which every r^2 l of the paper comes."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ SECTION = "Theoretical Appendix"
     ),
 )
 def gap() -> Finding:
+    """Evaluate the corrected lemma on all runs, and replay the instance that breaks the printed one."""
     text = "correction: r the largest distance of W from a point with zero gradient"
     return e.mended(e.replayed("gap_radius"), e.tally("lemma_gap", "corrected", e.descents()), text)
 
@@ -38,6 +39,7 @@ def gap() -> Finding:
         slack of the instance.""",
 )
 def gap_radius() -> Finding:
+    """Replay the stored instance, and count the runs that break the form with the radius."""
     found = e.tally("lemma_gap", "printed", e.descents("mean"))
     return e.refuted(e.replayed("gap_radius"), f"fails in {found.violated} of {found.applicable} other runs")
 
@@ -55,6 +57,7 @@ def gap_radius() -> Finding:
         instance.""",
 )
 def gap_diameter() -> Finding:
+    """Replay the stored instance, whose minimiser over W lies on the rim."""
     return e.refuted(e.replayed("gap_diameter"))
 
 
@@ -72,6 +75,7 @@ def gap_diameter() -> Finding:
     ),
 )
 def dpp_average() -> Finding:
+    """Evaluate the corrected lemma on all runs, and replay the instance that breaks the printed one."""
     return e.mended(e.replayed("dpp_radius"), e.tally("lemma_dpp", "corrected", e.descents()))
 
 
@@ -86,6 +90,7 @@ def dpp_average() -> Finding:
         back while its queue is 3/2. The margin is the relative slack of the stored instance.""",
 )
 def dpp_average_radius() -> Finding:
+    """Replay the stored instance that breaks the form with the radius."""
     return e.refuted(e.replayed("dpp_radius"))
 
 
@@ -101,5 +106,6 @@ def dpp_average_radius() -> Finding:
         relative slack of the instance.""",
 )
 def dpp_average_sum() -> Finding:
+    """Replay the stored instance, and count the runs with sum weights that break the printed form."""
     found = e.tally("lemma_dpp", "printed", e.descents("sum"))
     return e.refuted(e.replayed("dpp_sum"), f"fails in {found.violated} of {found.applicable} other runs")

@@ -1,6 +1,6 @@
 """Theorems that the paper lacks: real forgetting, and what no method can do. Their proofs are in docs/theorems.
 
-Claims here have labels that begin with `new:` and are counted apart from those of the paper.
+Claims here have labels that begin with `new:` and are counted separately from those of the paper.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ _EQUAL = 1e-9
     ),
 )
 def forgetting() -> Finding:
+    """Evaluate both forms on minimisers and on descending runs in Cases 2 and 3."""
     batches = [e.stored("exact"), e.stored("gd"), e.exact("mean", "best")]
     sharp = e.tally("forgetting", "sharp", batches)
     words = f"sharper form: {sharp}, least slack {sharp.margin:.2g}"
@@ -56,6 +57,7 @@ def forgetting() -> Finding:
         minus the difference of the fitted exponent of the proved excess from -1/2 at V = 1.""",
 )
 def forgetting_rate() -> Finding:
+    """Fit the exponents of the proved excess over T, at V = 1 and at V = T^(1/3)."""
     lengths = np.array([50, 100, 200, 400, 800])
     fixed = [_alternating_excess(int(T), 1.0) for T in lengths]
     growing = [_alternating_excess(int(T), float(T) ** (1 / 3)) for T in lengths]
@@ -93,6 +95,7 @@ def _slope(x: np.ndarray, y: list[float]) -> float:
     ),
 )
 def creeping() -> Finding:
+    """Evaluate the bound in all cases, simulate a creeping model, and replay the stored instance."""
     found = e.tally("creeping", "proved", e.descents(reference="previous"))
     one = e.tally("creeping", "one_delta", [e.stored("exact"), e.stored("gd"), *e.descents(reference="best")])
     creep = simulate(np.tri(12, k=-1)[:, :-1], V=1.0, delta=0.5, solver="exact")
@@ -120,6 +123,7 @@ def creeping() -> Finding:
     ),
 )  # fmt: skip
 def pareto() -> Finding:
+    """Evaluate the bound on the toy under every reference, and measure its slack on two kinds of task."""
     found = e.tally("pareto", "proved", [e.toy(regime, "mean", r) for regime in e.REGIMES for r in _REFERENCES])
     kinds = np.array([[1.0, 2.0], [-2.0, 6.0]])[np.array([0, 0, 1, 0, 1, 1, 0, 1])]
     worst = 0.0
@@ -145,6 +149,7 @@ def pareto() -> Finding:
     ),
 )
 def no_tradeoff() -> Finding:
+    """Evaluate the bound on all runs, and follow the ideal models of random streams under three references."""
     batches = [*e.descents("mean"), *e.minimisers("mean"), e.stored("exact"), e.stored("gd")]
     found = e.tally("no_tradeoff", "proved", batches)
     queue = gap = 0.0

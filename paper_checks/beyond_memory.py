@@ -1,7 +1,7 @@
 """Theorems that the paper lacks: the size of the memory, forgetting for every T at once, and other controllers.
 
-Their proofs are in docs/theorems. What is not true there is refuted by stored instances, and what nobody has settled is
-recorded as open.
+Their proofs are in docs/theorems. What is not true is refuted by stored instances, and what is not settled is recorded
+as open.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ _SEEDS, _N, _P = 20, 60, 0.05
     ),
 )  # fmt: skip
 def memory_size() -> Finding:
+    """Evaluate the bound on sampled regimes, and count how often two-point draws exceed it."""
     batches = [_sampled(regime, m) for regime in e.REGIMES for m in (3, 20, 57)]
     found = e.tally("memory_size", "proved", batches, p=_P)
     average = e.tally("memory_size", "average", batches, p=_P)
@@ -63,6 +64,7 @@ def memory_size() -> Finding:
         wanted one.""",
 )
 def memory_size_needed() -> Finding:
+    """Compare the error measured with the advised memory size with the error that was asked for."""
     T, margins, told = 10, [], []
     whole = make_tasks("high", range(_SEEDS), T=T, d=3, n=_N)
     assert whole.samples is not None
@@ -114,6 +116,7 @@ def _two_point_failures(n: int, m: int, count: int) -> float:
     ),
 )
 def forgetting_uniform() -> Finding:
+    """Evaluate all proved forms with constant, rising and falling V."""
     batches = [_runs("queue", schedule=schedule) for schedule in (None, "power:0.3333", "power:-0.5")]
     sums = [_runs("queue", weights="sum")]
     others = {form: e.tally("forgetting_uniform", form, batches) for form in ("sharp", "most")}
@@ -138,6 +141,7 @@ def forgetting_uniform() -> Finding:
         forgetting_one_task_for_ever.""",
 )
 def forgetting_one_task() -> Finding:
+    """Replay the stored instances, and measure how the total of the first task grows with T."""
     return _one_task("queue", "forgetting_one_task")
 
 
@@ -156,6 +160,7 @@ def forgetting_one_task() -> Finding:
     ),
 )
 def leaky_queue() -> Finding:
+    """Evaluate all forms for three leaks, also with a tolerance below the smallest feasible one."""
     leaks = ("leaky:a=0.02", "leaky:a=0.3", "leaky:a=1")
     batches = [_runs(name) for name in leaks]
     infeasible = e.total(
@@ -178,6 +183,7 @@ def leaky_queue() -> Finding:
     ),
 )
 def yu_neely() -> Finding:
+    """Evaluate all proved forms on minimisers and descents, with mean and sum weights."""
     batches = [_runs("yu-neely"), _runs("yu-neely", schedule="power:0.3333")]
     others = {form: e.tally("yu_neely", form, batches) for form in ("drift", "gap")}
     others["each task"] = e.tally("yu_neely", "each_task", [*batches, _runs("yu-neely", weights="sum")])
@@ -194,12 +200,13 @@ def yu_neely() -> Finding:
     recorded="false",
     explain="""
         The stream of forgetting-one-task under this controller. If Q_1 stayed bounded, the weight (Q_1 + g_1)/(t-1)
-        would tend to 0, all other tasks pull to 1.5, so that x_t would tend to 1.5 and g_1 to 0.625 > 0: a
-        contradiction. In fact the total grows by 0.2362 per task, as under the queue. Their proof has a fixed number
-        of constraints, each with its full weight; sum weights restore it on this stream. Replay: coldtheory replay
+        would tend to 0, and all other tasks pull to 1.5, so x_t would tend to 1.5 and g_1 to 0.625 > 0: a
+        contradiction. In fact the total grows by 0.2362 per task, as under the queue. Their proof has a fixed number of
+        constraints, each with its full weight; sum weights restore it on this stream. Replay: coldtheory replay
         yu_neely_one_task_for_ever.""",
 )
 def yu_neely_constant() -> Finding:
+    """Replay the stored instances, and measure how the total of the first task grows with T."""
     return _one_task("yu-neely", "yu_neely_one_task")
 
 
@@ -211,12 +218,14 @@ def yu_neely_constant() -> Finding:
         (Case 3, mean weights, exact minimiser), so that mean forgetting exceeds delta by O(1/T) only.""",
     recorded="open",
     explain="""
-        Proved is O(sqrt(V/T)), through the mean square of the queues. That mean square does grow like T (one task that
-        is forgotten for ever is enough), so that no proof through it can show more. The mean itself did not grow on
-        any of the streams that were tried: optima that alternate, at random, in blocks of doubling length, on circles,
-        on a simplex. No proof and no counterexample is known here. The evidence compares T = 100 with T = 800.""",
+        What is proved is O(sqrt(V/T)), through the mean square of the queues. That mean square does grow like T (one
+        task that is forgotten for ever is enough), so no proof through it can show more. The mean itself did not
+        grow on any of the streams that were tried: optima that alternate, at random, in blocks of doubling length, on
+        circles, on a simplex. No proof and no counterexample is known here. The evidence compares T = 100 with T =
+        800.""",
 )
 def mean_violation() -> Finding:
+    """Compare the mean and the mean square of the queues at T = 100 and T = 800 on several streams."""
     told, growth = [], []
     for name in _STREAMS:
         means = []

@@ -74,6 +74,7 @@ def _holding(id_: str, batches: Mapping[str, Sequence[Facts]]) -> Finding:
     explain=e.explanation("adaptive_step", "The margin is the least relative slack (0: it is tight at T = 1)."),
 )
 def adaptive_step() -> Finding:
+    """Evaluate the main form and two consequences on random tasks and on CONFLICT."""
     batches = [e.mixed("mean"), e.mixed("sum"), e.toy("conflict", "mean"), e.toy("conflict", "sum")]
     return _holding("adaptive_step", {"proved": batches, "mean_queue": batches, "total_step": batches})
 
@@ -88,6 +89,7 @@ def adaptive_step() -> Finding:
     explain=e.explanation("moving_gap", "The margin is the least relative slack."),
 )
 def moving_gap() -> Finding:
+    """Evaluate the main form on minimisers under every reference while V moves."""
     cases: tuple[Reference, ...] = ("previous", "best", "stored")
     return _holding("moving_gap", {"proved": [_minimised(move, case) for move in _MOVES for case in cases]})
 
@@ -102,6 +104,7 @@ def moving_gap() -> Finding:
     explain=e.explanation("moving_queue", "The margin is the least relative slack."),
 )
 def moving_queue() -> Finding:
+    """Evaluate the main form on Case 1 descents while V moves, and the form for minimisers in Case 3."""
     batches = [_moving(move, weights) for move in _MOVES for weights in _WEIGHTS]
     return _holding("moving_queue", {"proved": batches, "exact": [_minimised(move, "stored") for move in _MOVES]})
 
@@ -117,6 +120,7 @@ def moving_queue() -> Finding:
     explain=e.explanation("moving_gradient", "The margin is the least relative slack."),
 )
 def moving_gradient() -> Finding:
+    """Evaluate the main form on Case 1 descents while V moves, and the form for any reference in Case 3."""
     batches = [_moving(move, weights) for move in _MOVES for weights in _WEIGHTS]
     other = [_moving(move, "mean", "stored") for move in _MOVES]
     return _holding("moving_gradient", {"proved": batches, "any_case": other})
@@ -136,6 +140,7 @@ def moving_gradient() -> Finding:
     ),
 )
 def noise_gradient() -> Finding:
+    """Evaluate the statement averaged over noise seeds, with and without its variance term."""
     still, turns = (_in_the_mean("noise_gradient", regime) for regime in ("still", "turns"))
     short = still.lhs - (still.rhs - still.terms["noise"])
     errors = float((short / still.error).max())
@@ -157,4 +162,5 @@ def noise_gradient() -> Finding:
     ),
 )
 def noise_queue() -> Finding:
+    """Evaluate the statement averaged over noise seeds."""
     return e.supported(e.total(_in_the_mean("noise_queue", regime) for regime in ("still", "turns")))

@@ -28,6 +28,7 @@ SECTION = "Gradient-based Optimization"
     ),
 )
 def cor1() -> Finding:
+    """Evaluate the form for mean weights, and replay the instance that breaks the printed one."""
     return e.mended(e.replayed("cor1_sum"), e.tally("cor1", "mean", e.descents("mean", "previous")))
 
 
@@ -43,6 +44,7 @@ def cor1() -> Finding:
         The margin is the least relative slack.""",
 )
 def cor1_mean() -> Finding:
+    """Evaluate the printed inequality with mean weights, and the form without its r^2 l part."""
     sharp = e.tally("cor1", "sharp", e.descents(reference="previous"))
     found = e.tally("cor1", "mean", e.descents("mean", "previous"))
     return e.supported(found, f"without the r^2 l/(V delta) part, mean and sum weights: {sharp}")
@@ -65,6 +67,7 @@ def cor1_mean() -> Finding:
         is 1 minus that ratio at V = 1000.""",
 )
 def cor1_derivation() -> Finding:
+    """Substitute Theorem 4 into Theorem 3 at the toy settings, and compare the variation terms."""
     facts = e.toy("high")
     printed, right = (evaluate("cor1", form, facts) for form in ("printed", "corrected"))
     name = "variation through the queues"
@@ -89,6 +92,7 @@ def cor1_derivation() -> Finding:
     ),
 )
 def cor2_gradient() -> Finding:
+    """Evaluate the form with explicit constants, and compute the factor that the printed O hides."""
     facts = e.toy("low"), e.toy("high")
     hidden = [float((f.r**2 * f.l / (f.V * f.delta))[..., 2].mean()) for f in facts]
     text = (
@@ -109,6 +113,7 @@ def cor2_gradient() -> Finding:
     ),
 )
 def cor2_queue() -> Finding:
+    """Replay the stored instance with D = 0, and evaluate the form with all three terms."""
     found = e.tally("cor2_queue", "corrected", e.descents(reference="previous"))
     return e.refuted(e.replayed("cor2_queue"), f"D = 0 there; with all three terms: {found}")
 
@@ -125,6 +130,7 @@ def cor2_queue() -> Finding:
         level off. The margin is the log-log slope over T = 50..800 with its sign changed, minus 0.5.""",
 )
 def cor2_large_t() -> Finding:
+    """Fit the slope of the average gradient over T on nearly equal tasks."""
     lengths = np.array([50, 100, 200, 400, 800])
     noise = 1e-3 * np.random.default_rng(0).normal(size=(int(lengths[-1]), 2))
     runs = [simulate(1.0 + noise[:T], V=50.0) for T in lengths]
@@ -147,6 +153,7 @@ def cor2_large_t() -> Finding:
         over. The margin is the smallest share in LOW and HIGH minus 1/2.""",
 )
 def variation_dominates() -> Finding:
+    """Compute the share of the variation term in Theorems 3 and 4 at the toy settings."""
     share = {}
     for regime in e.REGIMES:
         for id in ("thm3", "thm4"):
@@ -172,6 +179,7 @@ def variation_dominates() -> Finding:
         The margin is the smallest log10 step of the queue between neighbours in that order.""",
 )
 def alignment() -> Finding:
+    """Compare the order of the alignment with the order of the average queue within two groups of streams."""
     rho, queue = {}, {}
     for regime in e.REGIMES:
         run = simulate(make_tasks(regime, range(2)), V=200.0)
@@ -208,6 +216,7 @@ def alignment() -> Finding:
     ),
 )
 def constraint() -> Finding:
+    """Evaluate the double average on all runs, and replay the instance that breaks the printed step."""
     return e.mended(e.replayed("constraint_step"), e.tally("constraint", "corrected", e.descents()))
 
 
@@ -224,6 +233,7 @@ def constraint() -> Finding:
         instance.""",
 )
 def constraint_step() -> Finding:
+    """Replay the stored instances for both indices, and count the other runs that break the step."""
     other = e.replayed("constraint_index_exact")
     found = e.tally("constraint", "printed", e.descents(reference="previous"))
     text = f"with the printed index {other}; fails in {found.violated} of {found.applicable} other runs"
@@ -244,6 +254,7 @@ def constraint_step() -> Finding:
         margin is minus the share of pairs that break it.""",
 )
 def constraint_premise() -> Finding:
+    """Count over Case 1 runs how often the printed line and the corrected one fail."""
     pairs = index = right = 0
     for facts in e.descents("mean", "previous"):
         past = np.tri(facts.T, k=-1, dtype=bool)[2:]
@@ -272,6 +283,7 @@ def constraint_premise() -> Finding:
         divided by that of Qbar.""",
 )
 def constraint_each_queue() -> Finding:
+    """Follow prescribed models for which the mean queue stays bounded while one queue grows."""
     single, mean = [], []
     for T in (50, 200):
         models = np.zeros((T + 1, 1))

@@ -28,6 +28,7 @@ SECTION = "Gradient-based Optimization"
     ),
 )
 def lemma2() -> Finding:
+    """Evaluate the corrected constant on all runs, and replay the instance that breaks the printed one."""
     return e.mended(
         e.replayed("lemma2_sum"), e.tally("lemma2", "corrected", e.descents()), "correction: V L + l sum beta_k"
     )
@@ -44,6 +45,7 @@ def lemma2() -> Finding:
         The margin is the least relative slack.""",
 )
 def lemma2_mean() -> Finding:
+    """Evaluate the printed constant on runs with mean weights."""
     return e.supported(e.tally("lemma2", "printed", e.descents("mean")))
 
 
@@ -60,6 +62,7 @@ def lemma2_mean() -> Finding:
         it. The margin is the relative slack of the stored instance.""",
 )
 def lemma2_sum() -> Finding:
+    """Replay the stored instance, and count the runs with sum weights that break the printed constant."""
     found = e.tally("lemma2", "printed", e.descents("sum"))
     return e.refuted(e.replayed("lemma2_sum"), f"fails in {found.violated} of {found.applicable} other runs")
 
@@ -80,6 +83,7 @@ def lemma2_sum() -> Finding:
     ),
 )
 def thm3() -> Finding:
+    """Evaluate the corrected form on all descents, and replay the instance that breaks the printed one."""
     return e.mended(e.replayed("thm3_sum"), e.tally("thm3", "corrected", e.descents()))
 
 
@@ -95,6 +99,7 @@ def thm3() -> Finding:
         <= 1/alpha_t is enough. The margin is the least relative slack.""",
 )
 def thm3_mean() -> Finding:
+    """Evaluate the printed form on descents with mean weights."""
     return e.supported(e.tally("thm3", "printed", e.descents("mean")))
 
 
@@ -112,6 +117,7 @@ def thm3_mean() -> Finding:
         back. Correct: factors t-1 (thm3). The margin is the relative slack of the instance.""",
 )
 def thm3_sum() -> Finding:
+    """Replay the stored instance, and evaluate the printed form on random runs with sum weights."""
     found = e.tally("thm3", "printed", e.descents("sum"))
     return e.refuted(
         e.replayed("thm3_sum"), f"random runs do not show it: {found.violated} of {found.applicable} break it"
@@ -131,6 +137,7 @@ def thm3_sum() -> Finding:
         that happens to hold the models. The margin is 1 - lhs/rhs.""",
 )
 def thm3_projection() -> Finding:
+    """Simulate equal tasks outside W with a projection, and compare the gradient with the bound."""
     ball = Ball(np.zeros(1), np.asarray(1.0))
     run = simulate([[3.0]] * 3, V=1.0, eta=0.5, delta=0.1, steps=1, w0=[1.0], ball=ball)
     lhs = float(run.avg_grad_sq_before)
@@ -154,6 +161,7 @@ def thm3_projection() -> Finding:
         relative slack of runs with eta between 1/(2 alpha) and 1/alpha.""",
 )
 def thm3_step_size() -> Finding:
+    """Evaluate the corrected form on runs with steps between 1/(2 alpha_t) and 1/alpha_t."""
     # V = 2000: eta alpha is 0.8 or a little more, above the paper's limit of 1/2.
     batches = [
         facts_of(simulate(make_tasks(regime, range(2)), V=[1500.0, 2000.0, 2400.0])) for regime in ("low", "high")
@@ -177,6 +185,7 @@ def thm3_step_size() -> Finding:
         bound from the smallest to the largest eta, as a share.""",
 )
 def thm3_larger_eta() -> Finding:
+    """Compare how the bound and the measured gradient change as eta grows to its limit."""
     eta = np.geomspace(5e-5, 2.4e-3, 18)
     run = simulate(make_tasks("high", range(4)), V=200.0, eta=eta)
     bound = evaluate("thm3", "printed", run).rhs.mean(axis=0)
@@ -204,6 +213,7 @@ def thm3_larger_eta() -> Finding:
     ),
 )
 def thm3_sharper() -> Finding:
+    """Evaluate Theorem 3' on Case 1 descents, also with its exact step factor."""
     sharp = e.tally("thm3_sharp", "sharp", e.descents(reference="previous"))
     found = e.tally("thm3_sharp", "corrected", e.descents(reference="previous"))
     return e.supported(found, f"with 1/(1 - eta alpha/2) in place of 2: {sharp}, least slack {sharp.margin:.2g}")
@@ -213,7 +223,7 @@ def thm3_sharper() -> Finding:
     id="thm3-many-steps",
     label="thm:gradient_norm_bound",
     section=SECTION,
-    statement="Several gradient steps a task mitigate the impact of variation (conjecture after Corollary 2).",
+    statement="Several gradient steps per task mitigate the impact of variation (conjecture after Corollary 2).",
     recorded="holds with correction",
     explain="""
         For the mean over all J inner gradients it is a theorem: every term of Theorem 3 but the conflict is
@@ -223,6 +233,7 @@ def thm3_sharper() -> Finding:
         of the inner-average form.""",
 )
 def many_steps() -> Finding:
+    """Evaluate the inner-average form, and measure the first gradient for several numbers of steps."""
     J = np.array([1, 3, 10, 30])
     run = simulate(make_tasks("high", range(4)), V=50.0, steps=J)
     first = run.avg_grad_sq_before.mean(axis=0)
@@ -251,6 +262,7 @@ def many_steps() -> Finding:
     ),
 )
 def thm4() -> Finding:
+    """Evaluate the corrected form on Case 1 descents, and replay the instance that breaks the printed one."""
     found = e.tally("thm4", "corrected", e.descents(reference="previous"))
     return e.mended(e.replayed("thm4_first_loss"), found, "correction: + V Phi_1(x_1)/(T delta), eta <= 2/alpha_t")
 
@@ -267,6 +279,7 @@ def thm4() -> Finding:
         margin is the relative slack of the stored instance.""",
 )
 def thm4_step_size() -> Finding:
+    """Replay the stored instance with a step slightly above 2/(V L)."""
     return e.refuted(e.replayed("thm4_step"))
 
 
@@ -283,6 +296,7 @@ def thm4_step_size() -> Finding:
         least relative slack.""",
 )
 def thm4_zero_start() -> Finding:
+    """Evaluate the form with Phi_0 = 0 on Case 1 descents."""
     found = e.tally("thm4", "zero_start", e.descents(reference="previous"))
     verdict: Verdict = "holds with correction" if found.holds else "false"
     return Finding(
@@ -304,6 +318,7 @@ def thm4_zero_start() -> Finding:
         over random optima in the plane.""",
 )
 def thm4_identity() -> Finding:
+    """Evaluate the printed form on the toy and on random optima in the plane."""
     rng = np.random.default_rng(5)
     optima = rng.normal(size=(50, 6, 2)) * rng.choice([0.0, 0.1, 1.0], size=(50, 6, 1))
     V = np.array([0.1, 1.0, 10.0])
@@ -331,6 +346,7 @@ def thm4_identity() -> Finding:
         the least relative slack of the corrected form, Q_k <= l r^2/2.""",
 )
 def thm4_o_of_v() -> Finding:
+    """Measure Qbar/V as V falls, and evaluate the bound l r^2/2 on all Case 1 runs."""
     V = np.array([1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4])
     ratio = np.array([float(queue_at_the_limit(v).Qbar[-1]) / v for v in V])
     grows = ratio[0] > 2.0 * ratio[3]

@@ -25,6 +25,7 @@ SECTION = "Proposed Algorithm"
     ),
 )
 def lemma1() -> Finding:
+    """Evaluate the corrected form on all runs, and replay the instance that breaks the main text."""
     return e.mended(e.replayed("lemma1_main_text"), e.tally("lemma1", "corrected", e.descents()))
 
 
@@ -42,6 +43,7 @@ def lemma1() -> Finding:
         Enough for it: (t-2) S_t >= -Lyap[t-1]. The margin is the relative slack of the stored instance.""",
 )
 def lemma1_main_text() -> Finding:
+    """Replay the stored instance, and count the other runs that break the printed form."""
     found = e.tally("lemma1", "printed", e.descents())
     return e.refuted(
         e.replayed("lemma1_main_text_exact"), f"fails in {found.violated} of {found.applicable} other runs"
@@ -61,6 +63,7 @@ def lemma1_main_text() -> Finding:
         identity. True for any models. The margin is the least relative slack.""",
 )
 def lemma1_appendix() -> Finding:
+    """Evaluate the form with 1/(t-1), and the identity behind it, on all runs."""
     identity = e.tally("lemma1", "identity", e.descents())
     return e.supported(e.tally("lemma1", "appendix", e.descents()), f"as an identity: {identity}")
 
@@ -79,6 +82,7 @@ def lemma1_appendix() -> Finding:
         some regime for every V. The margin is the growth there minus 1.1.""",
 )
 def data_dependent() -> Finding:
+    """Measure by how much the classical constant enlarges Theorem 4's right side at the toy settings."""
     ratio = {}
     for regime in e.REGIMES:
         facts = e.toy(regime)
@@ -106,6 +110,7 @@ def data_dependent() -> Finding:
         loss.""",
 )
 def case2_reference() -> Finding:
+    """Compare the increments of Case 2 queues with those that w_k as the reference would give."""
     least = np.inf
     for facts in e.descents(reference="best"):
         T = facts.T
@@ -125,11 +130,12 @@ def case2_reference() -> Finding:
     recorded="holds",
     explain="""
         The text asks that the window contain the empirical minimiser. Even that is not needed for the
-        gradient bound: its proof uses only that each queue grows by at most l r^2/2 a task. The evidence
+        gradient bound: its proof uses only that each queue grows by at most l r^2/2 per task. The evidence
         evaluates the corrected Theorem 3 and the drift lemma on random tasks with windows of 1, 2 and 4
         models. The margin is the least relative slack.""",
 )
 def case2_window() -> Finding:
+    """Evaluate Theorem 3 and the drift lemma on runs with windows of 1, 2 and 4 models."""
     batches = [e.mixed(w, "best", window) for w in ("mean", "sum") for window in (1, 2, 4)]
     drift = e.tally("lemma1", "corrected", batches)
     return e.supported(e.tally("thm3", "corrected", batches), f"drift lemma: {drift}")
@@ -148,6 +154,7 @@ def case2_window() -> Finding:
     ),
 )
 def lindley() -> Finding:
+    """Evaluate the identity in both directions on Case 1 runs."""
     batches = e.descents(reference="previous")
     reverse = e.tally("lindley", "reverse", batches)
     text = f"read backwards: {reverse}"
@@ -167,6 +174,7 @@ def lindley() -> Finding:
         in the denominator. In Case 2 the bound is (t-k) l r^2/2. The margin is the least relative slack.""",
 )
 def bounded() -> Finding:
+    """Evaluate the a-priori bound on all descents, and measure how much of it the queues of the toy use."""
     largest = {
         r: float((e.toy(r).Q.max(axis=(-2, -1)) / (0.5 * e.toy(r).l * e.toy(r).r ** 2)).max()) for r in e.REGIMES
     }

@@ -30,6 +30,7 @@ SECTION = "Performance Analysis"
     ),
 )
 def thm1() -> Finding:
+    """Evaluate the corrected form on minimisers, and replay the instance that breaks the printed one."""
     return e.mended(
         e.replayed("thm1_sum"), e.tally("thm1", "corrected", e.minimisers()), "correction: mean or (t-1) Delta_t"
     )
@@ -47,6 +48,7 @@ def thm1() -> Finding:
         relative slack on random tasks with a feasible ideal problem.""",
 )
 def thm1_mean() -> Finding:
+    """Evaluate the printed form on minimisers with mean weights."""
     return e.supported(e.tally("thm1", "printed", e.minimisers("mean")))
 
 
@@ -57,18 +59,19 @@ def thm1_mean() -> Finding:
     statement="Theorem 1 for the objective as printed, eq:dpp_opt_problem, with the plain sum of the queues.",
     recorded="false",
     explain="""
-        The minimiser of V Phi_t + sum_k Q_k hatPhi_k is another one than that of the mean, and weighs the
+        The minimiser of V Phi_t + sum_k Q_k hatPhi_k differs from that of the mean, and weighs the
         past t-1 times more; the proof's drift inequality does not fit it. Random tasks hardly ever show it,
         so the instance is stored: T = 3 with curvatures .384, 65, 117, Case 2. With identity Hessians T = 6
         is stored (thm1_sum_identity). Correct: (t-1) Delta_t. The margin is the relative slack of the
         instance.""",
 )
 def thm1_sum() -> Finding:
+    """Replay the stored instances, with general and with identity Hessians."""
     identity = e.replayed("thm1_sum_identity")
     return e.refuted(e.replayed("thm1_sum"), f"identity Hessians: {identity}")
 
 
-# The audit's instance: DPP_t minimised over R, the ideal problem and the infima over W = {0}.
+# An instance with DPP_t minimised over R, the ideal problem and the infima over W = {0}.
 _FAR = (5.708, 5.719, 5.066, 3.342, 0.95, -2.112, -4.833, -6.945, -8.588, -10.174)
 
 
@@ -86,6 +89,7 @@ _FAR = (5.708, 5.719, 5.066, 3.342, 0.95, -2.112, -4.833, -6.945, -8.588, -10.17
         (thm1-mean). The margin is 1 - lhs/rhs.""",
 )
 def thm1_domain() -> Finding:
+    """Simulate the instance whose DPP_t is minimised over R and whose ideal problem has W = {0}."""
     optima = np.array(_FAR)[:, None]
     run = simulate(optima, V=0.03125, delta=0.004484, solver="exact", reference="best", w0=[0.0])
     gap = float((facts_of(run).phi_after - 0.5 * optima[:, 0] ** 2).mean())
@@ -108,6 +112,7 @@ def thm1_domain() -> Finding:
         over V minus 0.5.""",
 )
 def thm1_one_over_v() -> Finding:
+    """Fit the slope of the bound over V, and measure the gap itself."""
     slopes, gaps = {}, []
     V = np.geomspace(1.0, 1e3, 4)
     for regime in ("low", "high"):
@@ -138,6 +143,7 @@ def thm1_one_over_v() -> Finding:
     ),
 )
 def thm2() -> Finding:
+    """Evaluate the printed form and a sharper one on all minimisers."""
     sharp = e.tally("thm2", "sharp", e.minimisers())
     return e.supported(
         e.tally("thm2", "printed", e.minimisers()), f"sharper form: {sharp}, least slack {sharp.margin:.2g}"
@@ -156,6 +162,7 @@ def thm2() -> Finding:
         a matter of degree here, see toy-delta-feasible for how far away it is.""",
 )
 def thm2_toy() -> Finding:
+    """List the premises that fail on the toy's runs."""
     bound = evaluate("thm2", "printed", e.toy("low"), delta_prime=0.9 * e.DELTA)
     broken = [name for name, met in bound.assumptions.items() if not met.any()]
     verdict: Verdict = "not applicable" if not bound.applicable.any() else "holds"
@@ -174,6 +181,7 @@ def thm2_toy() -> Finding:
         the sphere in two dimensions. The margin is 1e-6 minus the largest relative difference.""",
 )
 def closed_form() -> Finding:
+    """Compare the closed form with a maximisation over 20,000 points of the circle."""
     optima = np.random.default_rng(0).normal(size=(6, 12, 2))
     ball = smallest_enclosing_balls(optima)
     now, last = Quadratics.of(optima[:, 1:]), Quadratics.of(optima[:, :-1])
@@ -183,7 +191,7 @@ def closed_form() -> Finding:
     direct = [np.abs(now.at(w[..., None, :]) - last.at(w[..., None, :])) for w in np.moveaxis(rim, 1, 0)]
     off = float(np.abs(np.max(direct, axis=0) / closed - 1.0).max())
     verdict: Verdict = "holds" if off < 1e-6 else "false"
-    return Finding(verdict, 1e-6 - off, f"closed form against 20,000 points a circle: relative difference {off:.1e}")
+    return Finding(verdict, 1e-6 - off, f"closed form against 20,000 points per circle: relative difference {off:.1e}")
 
 
 @claim(
@@ -199,6 +207,7 @@ def closed_form() -> Finding:
         along the models. The margin is the least relative slack over the trajectory forms.""",
 )
 def along_models() -> Finding:
+    """Evaluate the trajectory forms, and compare the variation over W with that along the models."""
     found = [
         e.tally("thm3", "trajectory", e.descents()),
         e.tally("thm4", "trajectory", e.descents(reference="previous")),

@@ -1,6 +1,6 @@
 """How loose the bounds are at the paper's settings, term by term, and what the sharpest valid ones give.
 
-`--json` holds the numbers of each claim under `data.rows`: one row a regime and V, with measured value, bound, ratio
+`--json` holds the numbers of each claim under `data.rows`: one row per regime and V, with measured value, bound, ratio
 and every term.
 """
 
@@ -52,6 +52,7 @@ def told(found: Sequence[Row]) -> str:
 
 
 def ratios(found: Sequence[Row]) -> list[float]:
+    """bound/measured of all rows in which it is finite."""
     return [float(row["ratio"]) for row in found if np.isfinite(row["ratio"])]
 
 
@@ -87,6 +88,7 @@ def tightness(id: str, form: str, than: tuple[str, str]) -> Finding:
         worst.""",
 )
 def thm3() -> Finding:
+    """Compare the bound with the measured gradient and with the trivial bound L^2 r^2."""
     found = rows("thm3", "corrected")
     trivial = [float(t) for regime in e.REGIMES for t in (e.toy(regime).L ** 2 * e.toy(regime).r ** 2).mean(axis=0)]
     found = [row | {"trivial": t} for row, t in zip(found, trivial, strict=True)]
@@ -114,10 +116,11 @@ def thm3() -> Finding:
 
         Its terms are known after the run only; among bounds of this kind it is reached by one step
         on one task (T = 1); later the queues that are cut at 0 leave a residual. What remains is the variation
-        along the models: each new task's noise counts
-        once as variation and again as gradient. The margin is the largest bound/measured.""",
+        along the models: each new task's noise counts once as variation and once more as gradient. The margin is the
+        largest bound/measured.""",
 )
 def gradient_sharpest() -> Finding:
+    """Compare Theorem 3' in its sharpest form with Theorem 3."""
     return tightness("thm3_sharp", "sharp", ("thm3", "corrected"))
 
 
@@ -132,6 +135,7 @@ def gradient_sharpest() -> Finding:
         margin is the largest bound/measured.""",
 )
 def gradient_trajectory() -> Finding:
+    """Compare Theorem 3 along the models with the form that has suprema over W."""
     return tightness("thm3", "trajectory", ("thm3", "corrected"))
 
 
@@ -149,6 +153,7 @@ def gradient_trajectory() -> Finding:
         bound/measured of the printed form.""",
 )
 def cor1() -> Finding:
+    """Compare the printed, the corrected and the sharp form with the measured gradient."""
     printed, right, sharp = (rows("cor1", form) for form in ("printed", "corrected", "sharp"))
     least = min(ratios(printed))
     terms = {name: max(row["terms"][name] / row["bound"] for row in printed) for name in printed[0]["terms"]}
@@ -173,6 +178,7 @@ def cor1() -> Finding:
         (queue-bounded). The margin is log10 of trivial/bound at its worst.""",
 )
 def thm4() -> Finding:
+    """Compare the bound with the measured queue and with the trivial bound l r^2/2."""
     found, trivial = rows("thm4", "corrected"), rows("thm4", "a_priori")
     gain = [t["bound"] / b["bound"] for b, t in zip(found, trivial, strict=True)]
     text = f"{OVER_V}: {told(found)}; l r^2/2: {told(trivial)}"
@@ -195,6 +201,7 @@ def thm4() -> Finding:
         magnitude. The margin is the largest bound/measured.""",
 )
 def queue_sharpest() -> Finding:
+    """Compare Lindley's bound with Theorem 4."""
     found = tightness("thm4", "by_lindley", ("thm4", "corrected"))
     exact = all(
         bool((evaluate("lindley", form, e.toy(regime)).outcome == "holds").all())
@@ -217,6 +224,7 @@ def queue_sharpest() -> Finding:
         bound, which holds for these runs too. The margin is -log10 of the largest bound/measured.""",
 )
 def thm2() -> Finding:
+    """Compare Theorem 2, its sharper form and Lindley's bound with the measured queue."""
     V = np.array([1.0, 10.0, 100.0, 1000.0])
     printed, sharp, by_rise = [], [], []
     for regime in ("low", "high"):
@@ -246,6 +254,7 @@ def thm2() -> Finding:
         relative slack.""",
 )
 def case2_queue() -> Finding:
+    """Evaluate the a-priori bound in Case 2, and measure how the mean queue grows with t."""
     found = e.tally("lindley", "a_priori", e.descents(reference="best"))
     growth = {}
     for regime in ("low", "high"):

@@ -29,18 +29,20 @@ class Climb:
 
     @property
     def tasks(self) -> Tasks:
+        """The tasks of the design; all memory optima are 0."""
         return from_optima(self.optima[:, None], memory_optima=np.zeros((len(self.optima), 1)))
 
     def run(self) -> Run:
+        """The simulated run of the design."""
         return simulate(self.tasks, V=self.u / self.eta, eta=self.eta, delta=1.0, steps=1, w0=[self.start])
 
 
 def climb(T: int = 5, u: float = 0.0175, eta: float = 300.0, height: float = 8.0) -> Climb:
     """Design the run backwards: choose the models, hence the queues, and solve each step for the task's optimum.
 
-    The memory loss starts at `height`. The increments exceed delta = 1 by O(1/eta), so that all queues are O(1/eta)
-    while eta times their mean is what the next step needs to jump over the optimum 0 to the other side, a little
-    higher. The optima that make it so differ from each other by O(1/eta) only.
+    The memory loss starts at `height`. The increments exceed delta = 1 by O(1/eta), so all queues are O(1/eta), while
+    eta times their mean is what the next step needs to jump over the optimum 0 to the other side, a little higher. The
+    optima that make it so differ from each other by O(1/eta) only.
     """
     x, a, Q = np.zeros(T + 1), np.zeros(T), np.zeros(T)
     x[1], loss = np.sqrt(2.0 * height), height
@@ -71,7 +73,7 @@ def _excess(Q: Array, total: float) -> float:
 
 
 def exact_sides(design: Climb) -> tuple[Fraction, Fraction]:
-    """Both sides of Theorem 4 with Phi_0 = 0, times T, in fractions: no rounding error can be blamed."""
+    """Both sides of Theorem 4 with Phi_0 = 0, times T, in fractions, which excludes rounding errors."""
     a, eta = [Fraction(float(x)) for x in design.optima], Fraction(design.eta)
     V, T = Fraction(design.u) / eta, len(a)
     models, queues = [Fraction(design.start)], [Fraction(0)] * T
@@ -97,7 +99,7 @@ def exact_sides(design: Climb) -> tuple[Fraction, Fraction]:
     statement="With Phi_0 = 0 in D_Phi, Theorem 4 is true as printed, without any condition on eta.",
     recorded="false",
     explain="""
-        Left open by the audit (random search stops at a ratio of 0.16). It is false, by design of a run. In
+        Left open by the audit (random search stops at a ratio of 0.16). It is false, by a specially designed run. In
         Case 1, with inc_k[t] = hatPhi_k(x_t) - hatPhi_k(x_{t-1}), Lemma 1 is an identity while no queue is
         cut at 0:
 
@@ -117,6 +119,7 @@ def exact_sides(design: Climb) -> tuple[Fraction, Fraction]:
         margin is 1 - lhs/rhs.""",
 )
 def zero_start_without_step_condition() -> Finding:
+    """Simulate the designed run, and compare both sides in fractions."""
     design = climb()
     run = design.run()
     bound = evaluate("thm4", "zero_start", run)
@@ -165,13 +168,14 @@ def _with_fitting_steps(id: str, batches: list[Facts]) -> tuple[Finding, int]:
 
         the next steps multiply the model by 1 - u - eta sum_k Q_k = -1: it swings between h and -h for ever, with
         squared gradient h^2, although the optima stay near 0 and the loss does not vary. The printed condition
-        eta <= 1/(2 alpha_t) contains the mean of the queues only and is met. Variation and conflict of the throw
-        are paid once, so that the right side falls like log(T)/T. Stored: n = 40, u = .45, T = 241
-        (coldtheory replay thm3_sum_case1). The shortest swing known has T = 152, checked in fractions. The step
-        is too long for the sum, eta alpha_t = 2; with a step that fits it the question is open
-        (open-thm3-sum-alpha). The margin is the relative slack of the instance.""",
+        eta <= 1/(2 alpha_t) contains the mean of the queues only and is met. The variation and conflict of the throw
+        count only once, so the right side falls like log(T)/T. Stored: n = 40, u = .45, T = 241 (coldtheory replay
+        thm3_sum_case1). The shortest swing known has T = 152, checked in fractions. The step is too long for the sum,
+        eta alpha_t = 2; with a step that fits it the question is open (open-thm3-sum-alpha). The margin is the relative
+        slack of the instance.""",
 )
 def thm3_sum_case1() -> Finding:
+    """Replay the stored instance, and evaluate the printed form on random runs."""
     found = e.tally("thm3", "printed", e.descents("sum", "previous"))
     return e.refuted(e.replayed("thm3_sum_case1"), f"random runs do not show it: {found}")
 
@@ -191,6 +195,7 @@ def thm3_sum_case1() -> Finding:
         found: a proof or an instance would settle it.""",
 )
 def thm3_sum_alpha() -> Finding:
+    """Count the runs with fitting steps that break the printed form."""
     return _with_fitting_steps("thm3", e.descents("sum", "previous"))[0]
 
 
@@ -208,6 +213,7 @@ def thm3_sum_alpha() -> Finding:
         The margin is the relative slack of the instance.""",
 )
 def cor1_sum() -> Finding:
+    """Replay the stored instance that breaks the printed corollary."""
     return e.refuted(e.replayed("cor1_sum"))
 
 
@@ -225,6 +231,7 @@ def cor1_sum() -> Finding:
         slack found.""",
 )
 def cor1_sum_alpha() -> Finding:
+    """Count the runs with fitting steps that break the printed corollary, also where no proof is known."""
     tolerant = simulate(
         e.random_tasks(12, T=10, d=3, seed=2), V=np.geomspace(0.1, 100.0, 8), delta=np.geomspace(1.0, 300.0, 8),
         eta="auto", steps=1, weights="sum",

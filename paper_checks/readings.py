@@ -41,6 +41,7 @@ def alternating(T: int = 40) -> Array:
         compete: theorem pareto.) The margin is the largest increment of a memory loss minus delta.""",
 )
 def tradeoff_inherent() -> Finding:
+    """Follow the ideal models of an alternating stream under every reference."""
     tasks, delta_prime, delta = from_optima(alternating()), 0.55, 0.6
     star = ideal_points(tasks, delta_prime).w_star
     largest, queue = -np.inf, 0.0
@@ -63,14 +64,14 @@ def tradeoff_inherent() -> Finding:
         continual learning (line 153).""",
     recorded="holds with correction",
     explain="""
-        Not for want of data: the constraints of task t contain the stored samples of tasks k < t and their infima, all
-        known at task t. For convex losses w*_t can be computed when task t arrives; the evidence solves it for
-        12 random tasks with the first t of them only and compares with the solution that knows all tasks. What is
-        inaccessible is the global infimum of a non-convex loss. Correct: in real time for convex losses, not for
-        networks. The margin is
-        1e-6 minus the largest difference of the two.""",
+        The obstacle is not a lack of data: the constraints of task t contain the stored samples of tasks k < t and
+        their infima, all known at task t. For convex losses w*_t can be computed when task t arrives; the evidence
+        solves it for 12 random tasks with the first t of them only and compares with the solution that knows all tasks.
+        What is inaccessible is the global infimum of a non-convex loss. Correct: in real time for convex losses, not
+        for networks. The margin is 1e-6 minus the largest difference of the two.""",
 )
 def ideal_real_time() -> Finding:
+    """Solve the ideal problem task by task, and compare with the solution that knows all tasks."""
     optima = np.random.default_rng(0).normal(size=(12, 3))
     whole = ideal_points(from_optima(optima), 6.0).w_star
     online = np.stack([ideal_points(from_optima(optima[: t + 1]), 6.0).w_star[-1] for t in range(len(optima))])
@@ -93,6 +94,7 @@ def ideal_real_time() -> Finding:
         perfect one.""",
 )
 def memory_lowers_queue() -> Finding:
+    """Compare deviation and average queue of a perfect memory with those of a poor one."""
     optima = 0.1 * np.arange(20.0)[:, None]
     sides = {}
     for name, memory in (("perfect", optima), ("poor", np.full_like(optima, 5.0))):
@@ -113,13 +115,14 @@ def memory_lowers_queue() -> Finding:
         hence Qbar[t-1] scales as O(V) (line 913).""",
     recorded="false",
     explain="""
-        Twice not: that the drift Lyap[t-1] - Lyap[t] is bounded presupposes bounded queues, which is what is to be
-        shown (in Case 1 it can be mended by queue-lindley); and bounded terms without a factor V give O(V) + O(1),
+        This fails twice: that the drift Lyap[t-1] - Lyap[t] is bounded presupposes bounded queues, which is what is to
+        be shown (in Case 1 queue-lindley repairs this); and bounded terms without a factor V give O(V) + O(1),
         not O(V). The evidence evaluates the two terms over V at the largest step that the theorem allows, three tasks
         at 0, 1, 2 (as thm4-o-of-v): divided by V they grow without limit as V falls. The margin is -log10 of that
         growth from V = 1 to V = 1e-6.""",
 )
 def thm4_proof_bounded() -> Finding:
+    """Measure the two terms divided by V as V falls."""
     V = (1e-6, 1e-3, 1.0)
     runs = [queue_at_the_limit(v) for v in V]
     terms = [float(np.abs(run.Delta - run.drift).max()) / v for run, v in zip(runs, V, strict=True)]
@@ -141,6 +144,7 @@ def thm4_proof_bounded() -> Finding:
         is the least share of the right term that is missing.""",
 )
 def thm4_proof_delta() -> Finding:
+    """Compare the printed term with the averaged drift over delta."""
     facts = e.toy("high")
     right = np.diff(facts.lyapunov, axis=-1).sum(axis=-1) / facts.delta / facts.T
     printed = facts.lyapunov[..., -1] / facts.T
@@ -164,6 +168,7 @@ def thm4_proof_delta() -> Finding:
         at the last t is ten times delta. The margin is delta minus that average.""",
 )
 def constraint_average() -> Finding:
+    """Compare the average over past tasks with the averages over time on one run."""
     delta, T = 0.05, 41
     facts = facts_of(simulate(np.r_[np.zeros(T - 1), 1.0][:, None], V=1e6, delta=delta, solver="exact", w0=[0.0]))
     now = float(facts.increments[-1, : T - 1].mean())
@@ -187,6 +192,7 @@ def constraint_average() -> Finding:
         Delta_t in that place.""",
 )
 def queue_factor() -> Finding:
+    """Evaluate the lemma's identity on CONFLICT with both factors."""
     facts = e.toy("conflict")
     right = evaluate("lemma1", "identity", facts)
     swapped = right.rhs - facts.cross / facts.past + facts.Qbar * facts.Delta
@@ -211,6 +217,7 @@ def queue_factor() -> Finding:
         sacrifices.""",
 )
 def gem_linearised() -> Finding:
+    """Compare A-GEM's step with the solution of the linearised problem, and with GEM's constraints."""
     g, past = np.array([1.0, 0.0]), np.array([[-1.0, 1.0], [0.5, 1.0]])
     mean = past.mean(axis=0)
     u = g - min(g @ mean, 0.0) / (mean @ mean) * mean

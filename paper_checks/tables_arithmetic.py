@@ -31,6 +31,8 @@ values inside that range still break the inequality. Cells that print a dash for
 
 @dataclass(frozen=True)
 class Slack:
+    """A printed pair of ACC and F, the number of tasks, the bound on ACC, and how much room it leaves."""
+
     cell: PrintedResult
     tasks: int
     bound: float
@@ -43,6 +45,7 @@ class Slack:
         return (self.tasks * self.cell.acc / 100 - 1) / (self.tasks - 1) + self.cell.forgetting
 
     def as_data(self) -> dict[str, Any]:
+        """The pair with its bound as plain data."""
         return {
             "table": self.cell.table, "method": self.cell.method, "dataset": self.cell.dataset,
             "memory": self.cell.memory, "tasks": self.tasks, "acc": self.cell.acc / 100,
@@ -71,6 +74,7 @@ def slacks(datasets: set[str], tasks: int | None = None) -> list[Slack]:
 
 
 def bound_finding(checked: list[Slack]) -> Finding:
+    """The verdict over all checked pairs: those that break the bound, or the tightest one."""
     # A pair that main text and supplement both print with the same digits counts once.
     broken = {(s.cell.where, s.cell.acc, s.cell.forgetting): s for s in checked if s.slack < 0}
     worst = min(checked, key=lambda s: s.slack)
@@ -101,6 +105,7 @@ def bound_finding(checked: list[Slack]) -> Finding:
     explain=IDENTITY + "\nT is the '# Tasks' row of tab:hyperparams_1/2: 5 for CIFAR10, 20 for the other datasets.",
 )
 def accuracy_forgetting_bound() -> Finding:
+    """Check all printed pairs with the task numbers of the hyper-parameter tables."""
     return bound_finding(slacks(set(paper().datasets)))
 
 
@@ -116,6 +121,7 @@ The factor (T-1)/T is 0.8 for T = 5 and 0.95 for T = 20, so the bound is weaker 
 for 5 tasks and impossible for 20. That makes this pair of claims a witness for the number of tasks actually used.""",
 )
 def cifar100_with_the_text_number_of_tasks() -> Finding:
+    """Check the CIFAR100 pairs with T = 5."""
     tasks = paper().datasets["split-cifar100"].tasks
     return bound_finding(slacks({"split-cifar100"}, tasks))
 
@@ -129,6 +135,7 @@ def cifar100_with_the_text_number_of_tasks() -> Finding:
     explain=IDENTITY + "\nSee tab-accf-cifar100-t5 for the same pairs with T = 5.",
 )
 def cifar100_with_the_table_number_of_tasks() -> Finding:
+    """Check the CIFAR100 pairs with T = 20."""
     return bound_finding(slacks({"split-cifar100"}, max(paper().tasks_in_tables("split-cifar100"))))
 
 
@@ -141,6 +148,7 @@ def cifar100_with_the_table_number_of_tasks() -> Finding:
     explain=IDENTITY,
 )
 def tiny_and_pmnist_bound() -> Finding:
+    """Check the TinyImageNet and PMNIST pairs with T = 20."""
     return bound_finding(slacks({"split-tinyimagenet", "pmnist"}))
 
 
@@ -169,6 +177,7 @@ def excess(first: float, first_rounding: float, second: float, second_rounding: 
         half a unit of the last digit of y. (0.006 and 0.01 agree; 0.004 and 0.01 do not.)""",
 )
 def copies_agree() -> Finding:
+    """Compare each number of the main table with its copy in the supplement, up to rounding."""
     clashes, worst = [], -math.inf
     for main, other in copies():
         gaps = {"ACC": (excess(main.acc, main.acc_rounding, other.acc, other.acc_rounding), main.acc, other.acc)}
@@ -202,6 +211,7 @@ def copies_agree() -> Finding:
         tab:main_2.""",
 )
 def years_agree() -> Finding:
+    """Compare the years printed beside each method's name in all tables."""
     printed: dict[str, set[int]] = {}
     for table in paper().results:
         for method, year in table.years.items():
@@ -223,6 +233,7 @@ def years_agree() -> Finding:
         twice.""",
 )
 def methods_without_memory() -> Finding:
+    """Compare the numbers of Fine-tune and EWC at both buffer sizes."""
     main = paper().table("tab:merged_main")
     differing = []
     for method in ("Fine-tune", "EWC"):
@@ -250,6 +261,7 @@ def methods_without_memory() -> Finding:
         several times more. A copy of the neighbouring number is likely, but only the runs can decide.""",
 )
 def oracle_standard_deviation() -> Finding:
+    """Compare the suspicious spread with the other printed spreads."""
     cells = [c for c in paper().cells() if c.acc_sd is not None and c.forgetting_sd is not None]
     suspect = paper().table("tab:main_2").cell("COLD-ORACLE", ("split-cifar100", 1000))
     equal = [c.where for c in cells if c.acc_sd == c.forgetting_sd]

@@ -30,6 +30,7 @@ def buffer_pairs(method: str) -> list[tuple[PrintedResult, PrintedResult]]:
         shrinks minus the number of datasets.""",
 )
 def gap_shrinks() -> Finding:
+    """Compare the gap at the two buffer sizes of each dataset."""
     gaps = {}
     for (c_small, c_large), (o_small, o_large) in zip(buffer_pairs("COLD"), buffer_pairs("COLD-ORACLE"), strict=True):
         gaps[c_small.dataset] = (o_small.acc - c_small.acc, o_large.acc - c_large.acc)
@@ -53,6 +54,7 @@ def gap_shrinks() -> Finding:
         size, see tab:hyperparams_1 and tab:hyperparams_2), so the tables cannot isolate the effect of M either way.""",
 )
 def memory_helps_ours() -> Finding:
+    """Compare ACC and F of both methods at the two buffer sizes of each dataset."""
     against, confounded = [], 0
     for method in OURS:
         for small, large in buffer_pairs(method):
@@ -85,6 +87,7 @@ def memory_helps_ours() -> Finding:
         points.""",
 )
 def memory_helps_all() -> Finding:
+    """Compare the ACC of every replay method at the two buffer sizes of each dataset."""
     changes, rises = {}, {}
     for method in main_table().methods:
         for small, large in buffer_pairs(method):

@@ -15,10 +15,12 @@ OURS = ("COLD", "COLD-ORACLE")
 
 
 def main_table() -> ResultsTable:
+    """The main results table, tab:merged_main."""
     return paper().table("tab:merged_main")
 
 
 def show(setting: tuple[str, int]) -> str:
+    """A setting (dataset, memory) in a few characters, for evidence."""
     return f"{setting[0].removeprefix('split-')} M={setting[1]}"
 
 
@@ -28,10 +30,12 @@ def all_columns() -> list[tuple[PrintedResult, ...]]:
 
 
 def of(column: tuple[PrintedResult, ...], method: str) -> PrintedResult:
+    """The cell of a method in a column."""
     return next(cell for cell in column if cell.method == method)
 
 
 def rank(column: tuple[PrintedResult, ...], method: str) -> int:
+    """1 plus the number of methods with a larger printed ACC."""
     return 1 + sum(cell.acc > of(column, method).acc for cell in column)
 
 
@@ -45,6 +49,7 @@ def rank(column: tuple[PrintedResult, ...], method: str) -> int:
         (tab:pmnist) are all the benchmarks the paper reports. The margin is COLD-ORACLE's smallest lead, in points.""",
 )
 def oracle_highest() -> Finding:
+    """Compute COLD-ORACLE's lead over the best other method in every setting."""
     leads = {}
     for column in all_columns():
         rival = max((c for c in column if c.method != "COLD-ORACLE"), key=lambda c: c.acc)
@@ -73,6 +78,7 @@ def oracle_highest() -> Finding:
         minus half of the settings, minus one half.""",
 )
 def cold_second() -> Finding:
+    """Compute the rank of COLD in every setting of the main table."""
     ranks = {show(s): rank(main_table().column(s), "COLD") for s in main_table().columns}
     good = sum(r <= 2 for r in ranks.values())
     margin = good - len(ranks) / 2 - 0.5  # exactly half is not most
@@ -93,6 +99,7 @@ def cold_second() -> Finding:
         Whether the leads exceed the spread over seeds is the claim tab-lead-beyond-noise.""",
 )
 def best_of_both() -> Finding:
+    """Compute the lead of the better of the two methods over the best baseline in every setting."""
     leads = {}
     for column in all_columns():
         ours = max(c.acc for c in column if c.method in OURS)
@@ -130,6 +137,7 @@ def welch(first: PrintedResult, second: PrintedResult, runs: int) -> tuple[float
         would call for a correction that makes the result weaker still.""",
 )
 def lead_beyond_noise() -> Finding:
+    """Apply Welch's t test to the winner and the best baseline in every setting."""
     p_values = {}
     for table in (t for t in paper().results if t.place == "supplement"):
         for setting in table.columns:
@@ -156,6 +164,7 @@ def lead_beyond_noise() -> Finding:
         standard deviations of 1 to 2 points (tab:main_2).""",
 )
 def plugins_inferior() -> Finding:
+    """Compute COLD-ORACLE's lead over CBA and REFRESH in every setting."""
     leads = {}
     for setting in main_table().columns:
         column = main_table().column(setting)
@@ -180,6 +189,7 @@ def plugins_inferior() -> Finding:
         lowest printed F is compared with COLD-ORACLE's. The margin is minus the largest excess of F.""",
 )
 def forgetting_marginal() -> Finding:
+    """Compare COLD-ORACLE's F with the lowest printed F in every setting."""
     excess = {}
     for setting in main_table().columns:
         column = [c for c in main_table().column(setting) if c.forgetting is not None]
@@ -210,6 +220,7 @@ def forgetting_marginal() -> Finding:
         method in general. The margin is the least gain where it is right.""",
 )
 def ewc_forgets_little() -> Finding:
+    """Compare the F of EWC with that of Fine-tune on every dataset."""
     gains = {}
     for setting in main_table().columns:
         column = main_table().column(setting)
@@ -235,6 +246,7 @@ def ewc_forgets_little() -> Finding:
     explain="Read off tab:pmnist; the margin is the smaller of (lowest own ACC - 91)/100 and the lead in F.",
 )
 def pmnist_both_best() -> Finding:
+    """Read ACC and F off the PMNIST table."""
     column = paper().table("tab:pmnist").column(("pmnist", 5000))
     lowest_acc = min(c.acc for c in column if c.method in OURS)
     own = max(c.forgetting for c in column if c.method in OURS and c.forgetting is not None)
@@ -255,6 +267,7 @@ def pmnist_both_best() -> Finding:
         best.""",
 )
 def bold_is_best() -> Finding:
+    """Compare every bold entry with the best of its column."""
     wrong, missing = [], []
     for table in paper().results:
         for setting in table.columns:
@@ -289,6 +302,7 @@ def bold_is_best() -> Finding:
         deviations.""",
 )
 def er_missing() -> Finding:
+    """Compare the method sets of the main table and of the supplementary ones."""
     main = set(main_table().methods)
     missing = {label: sorted(main - set(paper().table(label).methods)) for label in ("tab:main_1", "tab:main_2")}
     lost = sorted({method for methods in missing.values() for method in methods})

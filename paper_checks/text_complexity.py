@@ -35,6 +35,7 @@ def evaluate(expression: str, values: Mapping[str, float]) -> float:
 
 
 def rows(method: str) -> list[Complexity]:
+    """The rows of the complexity table with this method name."""
     return [row for row in paper().complexity if row.method == method]
 
 
@@ -58,10 +59,11 @@ def sample_gradients(tasks_seen: int, batch: int, memory_batch: int, queues: int
         that the paper gives for COLD-ORACLE. The two cases differ in the reference model only, which enters
         the constant part
         of the objective and never its gradient. O((b+m)C) is right for another m: the size of ONE batch over all past
-        tasks (Algorithm 1); then a past task is seen m/(t-1) times a step on average. The count below is made at the
+        tasks (Algorithm 1); then a past task is seen m/(t-1) times per step on average. The count below is made at the
         batch sizes of the hyper-parameter tables, at the last task.""",
 )
 def cold_cost() -> Finding:
+    """Count the sample gradients of a step at the batch sizes of the tables, and compare with the formula."""
     ratios = {}
     for run in paper().runs(method="COLD"):
         b, m, t = run.task_batch_size, run.memory_batch_size, run.tasks
@@ -86,6 +88,7 @@ def cold_cost() -> Finding:
     explain="Two rows are called COLD with different costs; the second is the cost the text gives for COLD-ORACLE.",
 )
 def two_cold_rows() -> Finding:
+    """Look for method names on more than one row."""
     names = [row.method for row in paper().complexity]
     twice = sorted({name for name in names if names.count(name) > 1})
     if not twice:
@@ -106,6 +109,7 @@ def two_cold_rows() -> Finding:
         dimension d. The margin is 1 - (table's cost)/(this paragraph's cost) at the last task.""",
 )
 def oracle_cost_like_er() -> Finding:
+    """Compare the table's cost of COLD-ORACLE with that of the paragraph."""
     table = max(rows("COLD"), key=lambda row: len(row.operations))
     run = max(paper().runs(method="COLD-ORACLE"), key=lambda r: r.tasks * r.memory_batch_size / r.task_batch_size)
     values = {"b": run.task_batch_size, "m": run.memory_batch_size, "t": run.tasks, "C": 1.0}
@@ -134,6 +138,7 @@ def oracle_cost_like_er() -> Finding:
         batches.""",
 )
 def cold_storage() -> Finding:
+    """Compare the printed storage with what the text says is stored."""
     printed = min((row.storage for row in rows("COLD")), key=len)
     extra = str(fact("cold-stores-model").value)
     names = {node.id for node in ast.walk(ast.parse(printed, mode="eval")) if isinstance(node, ast.Name)}
@@ -155,6 +160,7 @@ def cold_storage() -> Finding:
         the table: tmC alone exceeds (b+m)C once (t-1)m > b. The margin is 1 - COLD/A-GEM at C = d.""",
 )
 def agem_dearer() -> Finding:
+    """Compare the printed costs of A-GEM and COLD at the settings of the tables."""
     ratios = []
     for run in paper().runs(method="COLD"):
         values = {"b": run.task_batch_size, "m": run.memory_batch_size, "t": run.tasks, "C": 1.0, "d": 1.0}
@@ -177,6 +183,7 @@ def agem_dearer() -> Finding:
         + d). The margin is 1 - M/m at the largest buffer of the tables.""",
 )
 def agem_full_buffer() -> Finding:
+    """Compare the buffer with the memory batch that the table counts."""
     operations = rows("A-GEM")[0].operations
     names = {node.id for node in ast.walk(ast.parse(operations, mode="eval")) if isinstance(node, ast.Name)}
     run = max(paper().hyperparameters, key=lambda r: r.memory / r.memory_batch_size)
@@ -197,6 +204,7 @@ def agem_full_buffer() -> Finding:
     explain="The complexity table and the introduction describe NCCL by adaptive learning rates, not by a projection.",
 )
 def nccl_mechanism() -> Finding:
+    """Compare the text with the mechanism that the complexity table names."""
     mechanism = rows("NCCL")[0].mechanism
     agree = str(fact("nccl-projects").value) in mechanism.lower()
     return Finding(
@@ -216,6 +224,7 @@ def nccl_mechanism() -> Finding:
         print a fourth number, the memory batch size, which is none of floor(M/T).""",
 )
 def meaning_of_m() -> Finding:
+    """Collect the meanings of m from the text and the tables."""
     meanings = [str(fact(name).value) for name in ("m-buffer", "m-batch", "m-per-task")]
     stored = {f"{r.dataset} M={r.memory}": r.memory // r.tasks for r in paper().hyperparameters}
     batches = sorted({r.memory_batch_size for r in paper().hyperparameters})
@@ -236,6 +245,7 @@ def meaning_of_m() -> Finding:
     explain="The method names of tab:complexity_comparison are compared with those of tab:merged_main.",
 )
 def compared_methods() -> Finding:
+    """Compare the methods of the complexity table with those of the main table."""
     in_table = {row.method for row in paper().complexity}
     in_results = set(paper().table("tab:merged_main").methods)
     only_cost, only_results = sorted(in_table - in_results), sorted(in_results - in_table)

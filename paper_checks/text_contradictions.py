@@ -39,6 +39,7 @@ def largest_possible_tasks(dataset: str, limit: int = 1000) -> int:
         for which all CIFAR100 pairs are possible. The margin is -(difference of the two task numbers).""",
 )
 def cifar100_tasks() -> Finding:
+    """Compare text and tables, and find the largest number of tasks that the printed pairs allow."""
     split = fact("cifar100-split").value
     dataset = paper().datasets["split-cifar100"]
     in_tables = sorted(paper().tasks_in_tables(dataset.key))
@@ -63,6 +64,7 @@ def cifar100_tasks() -> Finding:
         dataset, and the '# Tasks' rows must agree. (PMNIST: the text gives no number of tasks.)""",
 )
 def task_counts() -> Finding:
+    """Compare tasks times classes per task with the class count and with the tables."""
     wrong, checked = [], []
     for data in paper().datasets.values():
         if data.key == "split-cifar100" or data.tasks is None or data.classes_per_task is None:
@@ -87,6 +89,7 @@ def task_counts() -> Finding:
         points. A larger buffer than any in the tables could explain the figure, but none is named.""",
 )
 def tiny_sixty_five() -> Finding:
+    """Compare the text's numbers with the TinyImageNet cells at 5 epochs."""
     said = fact("tiny-epochs").value
     runs = {(r.method, r.memory) for r in paper().runs("split-tinyimagenet") if r.epochs == said["epochs"]}
     cells = [
@@ -111,11 +114,12 @@ def tiny_sixty_five() -> Finding:
     section="Ablation and Sensitivity Analysis",
     statement="The sweeps over stored samples per task use one range.",
     recorded="holds with correction",
-    explain="""The main text (CIFAR100) goes from 50 to 500 a task, the supplement (CIFAR10, TinyImageNet) lists 50
+    explain="""The main text (CIFAR100) goes from 50 to 500 per task, the supplement (CIFAR10, TinyImageNet) lists 50
         to 400. The two are about different datasets, so both can be right; but then the trend above 400 is
         shown for CIFAR100 only.""",
 )
 def memory_sweep() -> Finding:
+    """Compare the two printed ranges of the sweep."""
     return same_value("memory-sweep-main", "memory-sweep-supplement", otherwise="holds with correction")
 
 
@@ -129,6 +133,7 @@ def memory_sweep() -> Finding:
         ten may be all that the sweep tried; only runs can tell.""",
 )
 def best_v() -> Finding:
+    """List the values of V in the tables' CIFAR100 runs."""
     used = {f"{r.method} M={r.memory}": r.V for r in paper().runs("split-cifar100")}
     listed = ", ".join(f"{name} V={v:g}" for name, v in used.items())
     text = (
@@ -153,6 +158,7 @@ def best_v() -> Finding:
         the main text's reason, that metrics and theory differ: the ordinary trade-off explains it.""",
 )
 def delta_effect() -> Finding:
+    """Compute an example in which both sentences are true."""
     main, supplement = fact("delta-main").value, fact("delta-supplement").value
     tasks = max(r.tasks for r in paper().hyperparameters)
     gain, loss = 0.05, 0.01  # an example in which both sentences are true
@@ -175,6 +181,7 @@ def delta_effect() -> Finding:
         the evidence counts the distinct values. V is the single parameter once delta is given.""",
 )
 def single_parameter() -> Finding:
+    """Count the distinct values of V and delta in the tables."""
     knobs = [*fact("single-knob").value, *fact("delta-knob").value]
     deltas, vs = (sorted({getattr(r, name) for r in paper().hyperparameters}) for name in ("delta", "V"))
     text = (
@@ -195,6 +202,7 @@ def single_parameter() -> Finding:
         alphabet.""",
 )
 def baseline_list() -> Finding:
+    """Compare both lists with the rows of the main table and with the alphabet."""
     baselines = {m for m in paper().table("tab:merged_main").methods if not m.startswith("COLD")}
     problems = []
     for name in ("main-baselines", "supplement-baselines"):
@@ -222,6 +230,7 @@ def baseline_list() -> Finding:
         n = 10^6.""",
 )
 def replay_noise() -> Finding:
+    """Compute the exponent of the noise for sampling without replacement."""
     n, small, large = 1e6, 10.0, 1000.0
     root = [math.sqrt((n - m) / (n - 1) / m) for m in (small, large)]
     slope = math.log(root[1] / root[0]) / math.log(large / small)
@@ -246,6 +255,7 @@ def replay_noise() -> Finding:
         1/8: the two constraints differ by 1/8 however large M is. The margin is minus that difference.""",
 )
 def references_merge() -> Finding:
+    """Compute both reference losses for two quadratic tasks with a perfect memory."""
     models, optimum = np.array([0.0, 0.5]), 0.0
     losses = 0.5 * (models - optimum) ** 2
     gap = float(losses[-1] - losses.min())
@@ -266,6 +276,7 @@ def references_merge() -> Finding:
         COLD.""",
 )
 def best_model_owner() -> Finding:
+    """Compare the text with the references that Algorithm 1 gives to the two methods."""
     return same_value("best-model-owner-note", "best-model-owner-algorithm", otherwise="holds with correction")
 
 
@@ -279,6 +290,7 @@ def best_model_owner() -> Finding:
         ((T-1)(1-F)+1)/T uses a_{T,T} <= 1.""",
 )
 def accuracy_index() -> Finding:
+    """Compare the range of j in the definition with the range in its use."""
     said = fact("accuracy-index").value
     defined, used = said["last_index_defined_minus_t"], said["last_index_used_minus_t"]
     text = f"defined up to j = t{defined:+d}, used up to j = t{used:+d}"

@@ -32,6 +32,7 @@ def current_task_share(V: float, queue: float) -> float:
         queues). The margin is minus the increase of that share from V = 1 to V = 100 at Q = 10.""",
 )
 def v_direction() -> Finding:
+    """Compute where the minimiser lies for two values of V, and compare what the text says at each place."""
     low, high = current_task_share(1.0, 10.0), current_task_share(100.0, 10.0)
     computed = "plasticity" if high > low else "stability"
     places = {name: fact(name).value for name in ("v-toy", "v-theory", "v-queue", "v-supplement")}
@@ -53,6 +54,7 @@ def v_direction() -> Finding:
         Theorem 4 and both corollaries do not apply.""",
 )
 def toy_algorithm() -> Finding:
+    """Compare the algorithm named in the caption with the one that was run."""
     return same_value("toy-aim", "toy-caption", "toy-run")
 
 
@@ -60,12 +62,13 @@ def toy_algorithm() -> Finding:
     id="text-toy-steps",
     label="subsec:exp_theoryvalidation",
     section=TOY,
-    statement="The toy runs the update that the corollaries analyse (one gradient step a task).",
+    statement="The toy runs the update that the corollaries analyse (one gradient step per task).",
     recorded="holds with correction",
-    explain="""The toy takes 3 steps a task. A footnote says that one step shows the same trend, so the correction is
-        to use J = 1, or bounds for J steps. The limitations also say that several steps a task are not studied.""",
+    explain="""The toy takes 3 steps per task. A footnote says that one step shows the same trend, so the correction is
+        to use J = 1, or bounds for J steps. The limitations also say that several steps per task are not studied.""",
 )
 def toy_steps() -> Finding:
+    """Compare the number of steps in the toy with that of the corollaries."""
     return same_value("theory-steps", "toy-steps", "multi-step-not-studied", otherwise="holds with correction")
 
 
@@ -82,6 +85,7 @@ def toy_steps() -> Finding:
         proof's section case1. Read Case 1 everywhere.""",
 )
 def thm4_case() -> Finding:
+    """Compare the cases that the statement, the lead-in and the proof name."""
     return same_value("thm4-statement", "thm4-lead-in", "thm4-proof", otherwise="holds with correction")
 
 
@@ -94,10 +98,11 @@ def thm4_case() -> Finding:
     explain="""
         Main text (drift lemma, objective, gradient step): weight Q_k[t-1]. Smoothness constant and all proofs: weight
         Q_k[t-1]/(t-1). The Lyapunov function carries 1/(2(t-1)), so the drift bound that follows from it is the mean
-        form; with the sum form the minimiser is another one and the smoothness constant is t-1 times larger in its
+        form; with the sum form the minimiser is different and the smoothness constant is t-1 times larger in its
         queue part. Results proved for one form do not transfer to the other without a factor t-1.""",
 )
 def queue_weights() -> Finding:
+    """Group the places of the paper by the weight that they use."""
     places = [f for name, f in facts().items() if name.startswith("weights-")]
     by_weight: dict[str, list[str]] = {}
     for f in places:
@@ -113,13 +118,14 @@ def queue_weights() -> Finding:
     statement="The words of the proofs describe what the formulas do.",
     recorded="holds with correction",
     explain="""
-        Slips that a reader can mend, each with what is printed and what is meant: the comparator of Theorem 1 (the
+        Slips that a reader can correct, each with what is printed and what is meant: the comparator of Theorem 1 (the
         ideal problem, not the algorithm's), the divisor in Theorem 2 (epsilon = delta - delta'), the objective and
         the descent inequality in Theorem 3 (the queues are missing; one eta too many), the reason for the last
         step of Theorem 4
         (Delta hatPhi_k(w, w) = -delta, not optimality) and the symbol in Corollary 2.""",
 )
 def proof_slips() -> Finding:
+    """List what is printed and what is meant at each slip."""
     slips = {name: f for name, f in facts().items() if name.startswith("slip-")}
     wrong = {name: f.value for name, f in slips.items() if f.value["printed"] != f.value["meant"]}
     listed = "; ".join(f"{slips[name].label}: {v['printed']} for {v['meant']}" for name, v in wrong.items())
@@ -135,6 +141,7 @@ def proof_slips() -> Finding:
     explain="The box has 7 numbered lines, the optimisation is line 6; the text calls it step 8 once and step 6 once.",
 )
 def algorithm_lines() -> Finding:
+    """Compare the cited steps with the numbered lines of the box."""
     box = fact("algorithm-box").value
     cited = [fact(name).value for name in ("step-reference-exact", "step-reference-gd")]
     right = all(step == box["optimisation_line"] for step in cited)
@@ -156,6 +163,7 @@ def algorithm_lines() -> Finding:
         (text).""",
 )
 def algorithm_queue_update() -> Finding:
+    """Count the lines of the box that update a queue."""
     count = fact("algorithm-box").value["queue_update_lines"]
     text = f"{count} lines of the box update the queues; eq:queue_update has to be added after the optimisation step"
     return Finding("holds" if count else "holds with correction", None, text)
@@ -171,6 +179,7 @@ def algorithm_queue_update() -> Finding:
         delta' with delta' > 0, Theorem 4 and Corollaries 1 and 2 divide by delta.""",
 )
 def delta_zero() -> Finding:
+    """Compare the smallest allowed delta with the statements that divide by it."""
     smallest = float(fact("delta-zero").value)
     used = min(r.delta for r in paper().hyperparameters)
     text = (
@@ -194,6 +203,7 @@ def delta_zero() -> Finding:
         minus 1e-6.""",
 )
 def no_dual_updates() -> Finding:
+    """Repeat simulated queues by projected dual ascent, and compare."""
     off = 0.0
     for regime in ("high", "conflict"):
         run = e.toy(regime)
@@ -221,6 +231,7 @@ def no_dual_updates() -> Finding:
         statement about all streams it is not true. The margin is minus the number of missing lower bounds (one).""",
 )
 def no_algorithm_can() -> Finding:
+    """Count the statements of the paper that are lower bounds."""
     below = [s.name for s in statements() if s.bounds_from != "above"]
     text = (
         f"{len(below)} of {len(statements())} statements are lower bounds ({', '.join(below) or 'none'}); upper "
@@ -239,6 +250,7 @@ def no_algorithm_can() -> Finding:
         queue of a single task. (The O(V) part of Theorem 4 is per task.) Correct: at every horizon T, on average.""",
 )
 def every_task() -> Finding:
+    """Count the statements that bound an average over tasks."""
     main = [s for s in statements() if s.name.startswith(("Theorem", "Corollary"))]
     averaged = [s.name for s in main if s.average_over_tasks]
     text = f"{len(averaged)} of {len(main)} theorems and corollaries bound an average over tasks: {', '.join(averaged)}"
@@ -255,6 +267,7 @@ def every_task() -> Finding:
         Delta_t measures the run of the algorithm. The other theorems and the corollaries do have a variation term.""",
 )
 def variation_in_all() -> Finding:
+    """List the statements without a variation term."""
     main = [s for s in statements() if s.name.startswith(("Theorem", "Corollary"))]
     without = [s.name for s in main if not s.task_variation]
     text = (
@@ -274,6 +287,7 @@ def variation_in_all() -> Finding:
         is not.""",
 )
 def nonconvex() -> Finding:
+    """Compare what the introduction and the conclusion say."""
     return same_value("nonconvex-novelty", "nonconvex-future", otherwise="holds with correction")
 
 
@@ -289,6 +303,7 @@ def nonconvex() -> Finding:
         largest distance to a stationary minimiser) admits every w of W.""",
 )
 def ideal_feasible() -> Finding:
+    """Compare the footnote with the sentence before it."""
     return same_value("delta-prime-footnote", "delta-prime-text", otherwise="holds with correction")
 
 
@@ -299,10 +314,11 @@ def ideal_feasible() -> Finding:
     statement="The experiments run the analysed method, gradient descent with a fixed step on full losses.",
     recorded="false",
     explain="""False and not merely not applicable: the sentence is about what was run. The benchmark runs use ADAM
-        or SGD with momentum, mini-batches and 5 epochs a task; no statement of
+        or SGD with momentum, mini-batches and 5 epochs per task; no statement of
         the paper covers that update, so the theory neither predicts nor is tested by the tables.""",
 )
 def fixed_rate_experiments() -> Finding:
+    """Count the optimisers of the listed runs."""
     analysed = str(fact("fixed-rate").value)
     used = [r.optimizer for r in paper().hyperparameters]
     counts = ", ".join(f"{name} {used.count(name)}" for name in sorted(set(used)))

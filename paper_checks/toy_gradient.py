@@ -21,11 +21,12 @@ SECTION = "Theoretical Validation"
     explain="""
         Measured at the printed settings on V in [50, 200], 20 seeds. The bound is on the gradient before the update,
         grad Phi_t(x_{t-1}), but only the gradient after it, at x_t, in the LOW regime has a slope near -1. Before the
-        update each new task's own noise, c2 d a task, stays however large V is, so the curve flattens.
+        update each new task's own noise, c2 d per task, stays however large V is, so the curve flattens.
 
         The margin is 0.1 minus the distance of the LOW after-slope from -1.""",
 )
 def slope_low() -> Finding:
+    """Fit the slope over V in LOW, before and after the update."""
     after, before = _toy.slope("low", "avg_grad_sq_after"), _toy.slope("low", "avg_grad_sq_before")
     margin = 0.1 - abs(after.slope + 1.0)
     clean = abs(before.slope + 1.0) <= 0.1
@@ -42,10 +43,11 @@ def slope_low() -> Finding:
     section=SECTION,
     statement="Higher task variation gives a lower (flatter) slope of the average squared gradient.",
     recorded="holds",
-    explain="""LOW against HIGH, gradient before and after the update, 3 steps and 1 step a task. The margin is the
+    explain="""LOW against HIGH, gradient before and after the update, 3 steps and 1 step per task. The margin is the
         smallest difference of the slopes.""",
 )
 def slope_variation() -> Finding:
+    """Compare the slopes of HIGH and LOW, before and after the update, for 3 steps and 1 step per task."""
     gaps = {
         f"{name.removeprefix('avg_grad_sq_')} J={steps}": _toy.slope("high", name, steps=steps).slope
         - _toy.slope("low", name, steps=steps).slope
@@ -61,12 +63,13 @@ def slope_variation() -> Finding:
     id="toy-one-step",
     label="subsec:exp_theoryvalidation",
     section=SECTION,
-    statement="One gradient step a task instead of three does not change the trend.",
+    statement="One gradient step per task instead of three does not change the trend.",
     recorded="holds",
     explain="""With J = 1 the gradients still fall over V in [50, 200] and the queues still rise, in both regimes. The
         margin is the smallest of the four slopes, each taken in its expected direction.""",
 )
 def one_step() -> Finding:
+    """Fit the slopes of gradient and queue with one step per task in both regimes."""
     trend = {
         f"{regime} {name}": sign * _toy.slope(regime, name, steps=1).slope
         for regime in ("low", "high")
@@ -88,6 +91,7 @@ def one_step() -> Finding:
         next.""",
 )
 def saturation() -> Finding:
+    """Count the tasks until the gradient is near its final level, for three values of V."""
     values = np.array([50.0, 200.0, 1000.0])
     series = simulate(_toy.tasks("low"), V=values, eta=_toy.ETA, delta=_toy.DELTA).grad_sq_before.mean(axis=0)
     level = series[:, -50:].mean(axis=1, keepdims=True)
@@ -110,6 +114,7 @@ def saturation() -> Finding:
         from the nearer end of [180, 300], as a share of 200.""",
 )
 def where_it_turns() -> Finding:
+    """Find the V with the smallest gradient before the update in HIGH and LOW."""
     high, low = _toy.turning_point("high"), _toy.turning_point("low")
     margin = min(high.mean - 180.0, 300.0 - high.mean) / 200.0
     both = abs(low.mean - high.mean) < 100.0
@@ -139,6 +144,7 @@ def where_it_turns() -> Finding:
         The margin is eta alpha at the turning point minus 1/2.""",
 )
 def why_it_turns() -> Finding:
+    """Compare the turning point with the step-size condition and with the closed form."""
     turn = _toy.turning_point("high")
     steepest = eta_alpha_max(_toy.runs("high")).max(axis=0)
     at_turn = float(np.interp(turn.mean, _toy.V, steepest))

@@ -28,6 +28,7 @@ _REFERENCES: tuple[Reference, ...] = ("previous", "best")
         R^2 minus 0.9.""",
 )
 def queue_linear() -> Finding:
+    """Fit a straight line on [50, 500] and the exponent on [1000, 2400]."""
     window = (_toy.V >= 50) & (_toy.V <= 500)
     quality, exponent = {}, {}
     for regime in ("low", "high"):
@@ -54,6 +55,7 @@ def queue_linear() -> Finding:
         HIGH to the LOW slope, minus 1.""",
 )
 def queue_variation() -> Finding:
+    """Compare the fitted slopes of HIGH and LOW."""
     window = (_toy.V >= 50) & (_toy.V <= 500)
     low, high = (
         float(np.polyfit(_toy.V[window], _toy.runs(regime).avg_Qbar.mean(axis=0)[window], 1)[0])
@@ -75,6 +77,7 @@ def queue_variation() -> Finding:
         below l r^2 / 2 for every V. The margin is the smallest of the directed log-log slopes.""",
 )
 def tradeoff() -> Finding:
+    """Fit the slopes of gradient and queue over V, and compare the queues with l r^2/2."""
     window = (10.0, 1000.0)
     trend = {
         f"{regime} {name}": sign * _toy.slope(regime, name, window).slope
@@ -108,6 +111,7 @@ def tradeoff() -> Finding:
         delta / delta'_min in the better regime.""",
 )
 def delta_feasible() -> Finding:
+    """Compute the smallest feasible tolerance of both regimes."""
     smallest = {
         regime: float(np.mean([smallest_feasible_delta(make_tasks(regime, seed).phi_hat) for seed in range(4)]))
         for regime in ("low", "high")
@@ -129,6 +133,7 @@ def delta_feasible() -> Finding:
         change in LOW and HIGH minus 20 %.""",
 )
 def queue_matters() -> Finding:
+    """Compare the gradient with queues and without them in all three regimes."""
     stable = _toy.V <= 1000.0
     change = {}
     for regime in ("low", "high", "conflict"):
@@ -156,6 +161,7 @@ def queue_matters() -> Finding:
         'not higher' there. The margin is log10 of the smallest ratio.""",
 )
 def queue_oracle() -> Finding:
+    """Compare the average queues of both references, seed by seed."""
     ratio = {}
     for regime in ("low", "high"):
         own, oracle = (
@@ -177,11 +183,11 @@ def queue_oracle() -> Finding:
     recorded="holds",
     explain="""
         The figure is about networks; this is the toy only. Every increment carries -delta, so for given models it
-        is certain; the runs differ a little. HIGH, V =
-        200, both references, delta over six decades. The margin is the smallest relative fall of the average
-        queue from one delta to the next larger one.""",
+        is certain; the runs differ a little. HIGH, V = 200, both references, delta from 1e-7 to 1e-2. The margin is the
+        smallest relative fall of the average queue from one delta to the next larger one.""",
 )
 def queue_delta() -> Finding:
+    """Measure the average queue at six values of delta for both references."""
     delta = np.geomspace(1e-7, 1e-2, 6)
     falls, ends = [], []
     for reference in _REFERENCES:
@@ -205,6 +211,7 @@ def queue_delta() -> Finding:
         1000, 20 seeds. The margin is log10 of the smallest ratio HIGH/LOW.""",
 )
 def delta_bar() -> Finding:
+    """Compare gradient and residual of HIGH with those of LOW."""
     at = [int(np.abs(_toy.V - v).argmin()) for v in (50.0, 200.0, 1000.0)]
     ratio = {}
     for name in ("avg_grad_sq_before", "Delta_bar"):
@@ -231,6 +238,7 @@ def delta_bar() -> Finding:
         the distance of the value with x_0 in W from 0.02.""",
 )
 def variation_low() -> Finding:
+    """Compute D_Phi[T] of LOW over two sets W."""
     around_optima, with_start, _ = _variation("low")
     margin = 0.005 - abs(with_start - 0.02)
     verdict: Verdict = "false" if margin < 0 else "holds"
@@ -250,6 +258,7 @@ def variation_low() -> Finding:
         on V: a proxy, not Definition 1. The margin is 0.085 minus the lower bound.""",
 )
 def variation_high() -> Finding:
+    """Compute D_Phi[T] of HIGH over two sets W, along the models, and its lower bound."""
     _, with_start, lower = _variation("high")
     margin = 0.085 - lower
     V = np.array([3.0, 7.0, 50.0, 200.0])

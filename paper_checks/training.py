@@ -1,7 +1,7 @@
-"""What the results tables say of trained networks, held against stored runs where there are some.
+"""What the results tables say about trained networks, compared with stored runs where there are any.
 
-Three kinds of claims: comparisons on equal terms (tuned by one budget, or by nobody), the Permuted-MNIST rows of COLD
-and COLD-ORACLE, and the tables as a whole, which nothing short of the paper's own training could settle.
+There are three kinds of claims: comparisons on equal terms (tuned with one budget, or not tuned), the Permuted-MNIST
+rows of COLD and COLD-ORACLE, and the tables as a whole, which only the paper's own training could settle.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _OURS = ("cold-oracle", "cold")
 _PMNIST = ("finetune", "ewc", "agem", "der", "derpp", "nccl")
 _CIFAR10 = ("finetune", "ewc", "agem", "er", "der", "derpp", "er-ace", "cba", "nccl", "refresh")
 RULE = """
-The rows are those of `cold table {name}`: same data, network, optimiser, epochs, memory and replayed samples a step for
-all. {tuned} Differences are paired over the seeds and in points (per cent); the claim holds if the 95 % interval of
+The rows are those of `cold table {name}`: same data, network, optimiser, epochs, memory and replayed samples per step
+for all. {tuned} Differences are paired over the seeds and in points (per cent); the claim holds if the 95 % interval of
 every one lies above zero, is false if that of one lies below (widened for their number, after Bonferroni), and is left
 open otherwise. The margin is the end of the deciding interval that is nearer to zero.
 """
@@ -85,6 +85,7 @@ def ahead(found: Mapping[str, ComparedRow], left: Sequence[str], right: Sequence
     runs=RUNS,
 )
 def pmnist_lead(folder: Path) -> Finding:
+    """Compare the accuracies of both methods with those of all baselines in the stored table."""
     return leads(folder, "pmnist", _OURS, _PMNIST)
 
 
@@ -98,6 +99,7 @@ def pmnist_lead(folder: Path) -> Finding:
     runs=RUNS,
 )
 def pmnist_forgetting(folder: Path) -> Finding:
+    """Compare the forgetting of both methods with that of all baselines in the stored table."""
     found = lines(StoredRuns(folder), folder, "pmnist", [*_OURS, *_PMNIST])
     return settle(
         Contrast(
@@ -118,6 +120,7 @@ def pmnist_forgetting(folder: Path) -> Finding:
     runs=RUNS,
 )
 def pmnist_der(folder: Path) -> Finding:
+    """Compare the accuracies of DER and DER++ with those of EWC and A-GEM in the stored table."""
     return leads(folder, "pmnist", ("der", "derpp"), ("ewc", "agem"))
 
 
@@ -131,6 +134,7 @@ def pmnist_der(folder: Path) -> Finding:
     runs=RUNS,
 )
 def cifar10_lead(folder: Path) -> Finding:
+    """Compare the accuracy of COLD-ORACLE with that of all other methods in the stored table."""
     return leads(folder, "split-cifar10", _OURS[:1], (*_CIFAR10, "cold"))
 
 
@@ -164,14 +168,15 @@ def as_printed(stored: StoredRuns, method: str, delta: float) -> list[Result]:
     "of their Permuted-MNIST rows.",
     recorded="holds with correction",
     explain="""
-        The runs are stored in runs/pmnist: all 60,000 images a task, 3 seeds, `cold run --dataset pmnist --preset
+        The runs are stored in runs/pmnist: all 60,000 images per task, 3 seeds, `cold run --dataset pmnist --preset
         paper`. A printed value counts as reached if our mean is not worse by more than two printed standard
-        deviations and the rounding of the print. With the printed tolerances (2 and 4) it is not: they swallow every
+        deviations and the rounding of the print. With the printed tolerances (2 and 4) it is not: they absorb every
         increase of the loss, and the queues hardly fill. With delta = 0, all else as printed, it is. The margin is in
-        points of accuracy, of the method that is nearer to missing its row.""",
+        points of accuracy, of the method that comes closer to missing its row.""",
     runs=RUNS,
 )
 def pmnist_ours(folder: Path) -> Finding:
+    """Compare stored runs with the printed rows, at the printed tolerance and at delta = 0."""
     stored = StoredRuns(folder)
     words, margins, reached, data = [], [], {"printed": True, "zero": True}, {}
     for method, name in _METHODS.items():
@@ -206,6 +211,7 @@ about them is in the claims whose ids start with tab-.
 
 
 def needs_training(label: str) -> Finding:
+    """The finding for a whole table: how many training runs would settle it."""
     table = paper().table(label)
     ours = sum(method.startswith("COLD") for method in table.methods)
     text = (
@@ -225,6 +231,7 @@ def needs_training(label: str) -> Finding:
     explain=HOW,
 )
 def merged_main() -> Finding:
+    """Count the runs that would settle the main table."""
     return needs_training("tab:merged_main")
 
 
@@ -237,6 +244,7 @@ def merged_main() -> Finding:
     explain=HOW,
 )
 def pmnist() -> Finding:
+    """Count the runs that would settle the PMNIST table."""
     return needs_training("tab:pmnist")
 
 
@@ -249,6 +257,7 @@ def pmnist() -> Finding:
     explain=HOW,
 )
 def main_1() -> Finding:
+    """Count the runs that would settle the table for the larger buffers."""
     return needs_training("tab:main_1")
 
 
@@ -261,6 +270,7 @@ def main_1() -> Finding:
     explain=HOW,
 )
 def main_2() -> Finding:
+    """Count the runs that would settle the table for the smaller buffers."""
     return needs_training("tab:main_2")
 
 
@@ -271,9 +281,10 @@ def main_2() -> Finding:
     statement="Curves over tasks, V, delta, M, epochs and batch size on the image benchmarks.",
     recorded="not reproducible here",
     explain=HOW + "\nThe figures come without numbers, so a rerun could be compared only by eye. What the text says of "
-    "them is held against smaller runs in the claims whose ids start with trend-.",
+    "them is compared with smaller runs in the claims whose ids start with trend-.",
 )
 def figures() -> Finding:
+    """Count the runs that would draw the figures at the size of the paper."""
     runs = {run.config.run_id for study in studies() if "paper" in study.grids for run in planned(study, "paper")}
     text = (
         f"the figures print no numbers; {len(runs)} runs (cold study run all --profile paper) would draw them at the "

@@ -1,4 +1,4 @@
-"""Methods over tasks, and gradients of a real network over V, held against stored runs."""
+"""Methods over tasks, and gradients of a real network over V, compared with stored runs."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ _OWN = {"split-cifar100": Shown("not settled", ("baselines-cpu",))}
         `cold table pmnist-10k` compares them with tuned settings.""",
 )
 def baselines_lead(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield the lead of each of our methods over every other one in accuracy averaged over the tasks."""
     runs = stored.study("baselines", dataset)
     others = [method for method in dict.fromkeys(method for method, _, _ in runs.runs) if method not in BOTH]
     for ours, other in product(BOTH, others):
@@ -43,6 +44,7 @@ def baselines_lead(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     explain="The accuracy after the first task minus that after the last, NCCL's minus ours.",
 )
 def nccl_degrades(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield how much more accuracy NCCL loses over the tasks than each of our methods."""
     runs = stored.study("baselines", dataset)
 
     def loss(run: Result) -> float:
@@ -63,6 +65,7 @@ def nccl_degrades(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
         of its own that has not been trained.""",
 )
 def gradient_rate(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield the slope of the gradient over V, HIGH minus LOW."""
     high, low = (_log_gradients(stored, dataset, iid=iid, name="avg_grad_sq_after") for iid in (False, True))
     yield Contrast("slope after a task, HIGH minus LOW", high - low)
 
@@ -75,6 +78,7 @@ def gradient_rate(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     explain="log2 of HIGH over LOW, averaged over V: gradient before and after a task, and the residual Δ̄.",
 )
 def gradient_elevated(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield log2 of HIGH over LOW for gradients and residual."""
     words = {"avg_grad_sq_before": "gradient before", "avg_grad_sq_after": "gradient after", "Delta_bar": "residual"}
     for name, what in words.items():
         high, low = (stored.study("gradient", dataset, iid=iid).over("cold", _log2(name)) for iid in (False, True))

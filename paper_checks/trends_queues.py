@@ -1,4 +1,4 @@
-"""What V and the tolerance do to accuracy, forgetting and the queues, held against stored runs."""
+"""What V and the tolerance do to accuracy, forgetting and the queues, compared with stored runs."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ _HEAT_OWN = {"split-tinyimagenet": Shown("not settled", ("delta_cold-cpu", "delt
     explain="The contrast is the mean forgetting at all larger V minus that at V = 1.",
 )
 def least_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield the mean forgetting at larger V minus that at V = 1."""
     runs = stored.study("V", dataset)
     assert runs.values[0] == 1
     for method in BOTH:
@@ -45,6 +46,7 @@ def least_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     on={"pmnist": Shown("holds", _V_PMNIST), "split-cifar10": Shown("not settled", _V_C10), **_V_OWN},
 )
 def more_accurate(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield the accuracy at V = 100 minus that at V = 1."""
     runs = stored.study("V", dataset)
     yield from both(lambda m: runs.each(m, 100, acc) - runs.each(m, 1, acc), "ACC at V = 100 minus V = 1")
 
@@ -56,6 +58,7 @@ def more_accurate(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     on={"pmnist": Shown("holds", _V_PMNIST), "split-cifar10": Shown("not settled", _V_C10), **_V_OWN},
 )
 def large_forgets(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield the forgetting at V = 10,000 minus that at V = 100."""
     runs = stored.study("V", dataset)
     yield from both(
         lambda m: runs.each(m, 10_000, forgetting) - runs.each(m, 100, forgetting), "F at V = 1e4 minus V = 100"
@@ -67,9 +70,10 @@ def large_forgets(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     label="fig:varying_V",
     statement="COLD-ORACLE stays stable even when V is large: from V = 100 to 10,000 it loses less accuracy than COLD.",
     on={"pmnist": Shown("holds", _V_PMNIST), "split-cifar10": Shown("not settled", _V_C10), **_V_OWN},
-    explain="The text says stable, without a measure; here it is held against COLD, the other panel of the figure.",
+    explain="The text says stable, without a measure; here it is compared with COLD, the other panel of the figure.",
 )
 def oracle_stable(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield COLD's loss of accuracy from V = 100 to 10,000 minus COLD-ORACLE's."""
     runs = stored.study("V", dataset)
     oracle, cold = (runs.each(m, 100, acc) - runs.each(m, 10_000, acc) for m in BOTH)
     yield Contrast("loss of ACC from V = 100 to 1e4, COLD minus ORACLE", cold - oracle)
@@ -84,6 +88,7 @@ def oracle_stable(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
         their sum, as they span decades.""",
 )
 def queues_grow(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield the relative differences of the queues at V = 1, 100 and 10,000."""
     runs = stored.study("queues", dataset)
     for method in BOTH:
         small, middle, large = (runs.each(method, V, queue) for V in (1, 100, 10_000))
@@ -99,6 +104,7 @@ def queues_grow(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     explain="Queues are compared by their difference over their sum.",
 )
 def cold_lower(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield the relative difference between COLD-ORACLE's queues and COLD's at each V."""
     runs = stored.study("queues", dataset)
     for V in runs.values:
         oracle, cold = (runs.each(method, V, queue) for method in BOTH)
@@ -112,6 +118,7 @@ def cold_lower(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     on={"pmnist": Shown("holds", _DELTA), **_DELTA_OWN},
 )
 def delta_ten(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield what accuracy and forgetting lose from delta = 0 to delta = 10."""
     runs = stored.study("delta", dataset)
     yield from both(lambda m: runs.each(m, 0, acc) - runs.each(m, 10, acc), "ACC at δ = 0 minus δ = 10")
     yield from both(lambda m: runs.each(m, 10, forgetting) - runs.each(m, 0, forgetting), "F at δ = 10 minus δ = 0")
@@ -125,6 +132,7 @@ def delta_ten(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     explain="Queues are compared by their difference over their sum.",
 )
 def delta_queues(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield the relative differences of the queues at delta = 0, 0.5 and 10."""
     runs = stored.study("delta", dataset)
     for method in BOTH:
         none, some, much = (runs.each(method, delta, queue) for delta in (0, 0.5, 10))
@@ -140,6 +148,7 @@ def delta_queues(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     explain="The present task's accuracy is the mean over tasks of the accuracy just after each was learnt.",
 )
 def delta_plasticity(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield the gain on the present task and the growth of forgetting from delta = 0 to 10."""
     runs = stored.study("delta", dataset)
     yield from both(
         lambda m: runs.each(m, 10, learning_acc) - runs.each(m, 0, learning_acc), "present ACC at δ = 10 minus δ = 0"
@@ -152,10 +161,11 @@ def delta_plasticity(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     label="fig:delta_coldeff",
     statement="COLD's queues stand at the newest past task, COLD-ORACLE's are spread over all of them.",
     on={"pmnist": Shown("not settled", _HEAT), **_HEAT_OWN},
-    explain="""The share of the newest past task in all that stands in queues, COLD's minus COLD-ORACLE's, at
+    explain="""The share of the newest past task in the sum of all queues, COLD's minus COLD-ORACLE's, at
         delta = 0.5, the middle one of the three that are drawn.""",
 )
 def delta_diagonal(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield COLD's share of the newest past task in the queues minus COLD-ORACLE's."""
     runs = stored.study("delta", dataset)
     oracle, cold = (runs.each(method, 0.5, newest_share) for method in BOTH)
     yield Contrast("share of the newest past task, COLD minus ORACLE", cold - oracle)

@@ -1,4 +1,4 @@
-"""What memory, tasks, epochs and batches do to accuracy and forgetting, held against stored runs."""
+"""What memory, tasks, epochs and batches do to accuracy and forgetting, compared with stored runs."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ _ONLINE_OWN = {"split-tinyimagenet": Shown("not settled", ("online_batch_tiny-cp
     explain="The contrast is the least-squares slope over all sizes, in points for twice the memory.",
 )
 def memory_accuracy(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield the slope of accuracy per doubling of the memory."""
     runs = stored.study("memory", dataset)
-    yield from both(lambda m: runs.slope(m, acc), "ACC a doubling of M")
+    yield from both(lambda m: runs.slope(m, acc), "ACC per doubling of M")
 
 
 @trend(
@@ -42,8 +43,9 @@ def memory_accuracy(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     explain="The contrast is the least-squares fall over all sizes, in points for twice the memory.",
 )
 def memory_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield the fall of forgetting per doubling of the memory."""
     runs = stored.study("memory", dataset)
-    yield from both(lambda m: -runs.slope(m, forgetting), "fall of F a doubling of M")
+    yield from both(lambda m: -runs.slope(m, forgetting), "fall of F per doubling of M")
 
 
 @trend(
@@ -54,6 +56,7 @@ def memory_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     explain="The lead with the smallest memory minus that with the largest.",
 )
 def memory_gap(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield COLD-ORACLE's lead with the smallest memory minus that with the largest."""
     runs = stored.study("memory", dataset)
     oracle, cold = (runs.over(method, acc) for method in BOTH)
     lead = oracle - cold
@@ -69,6 +72,7 @@ def memory_gap(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
         less than 5 points: the contrasts are those 5 points minus the fall, or the growth.""",
 )
 def tasks_stable(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield 5 points minus the fall of accuracy, and minus the growth of forgetting."""
     runs = stored.study("tasks", dataset)
     yield from both(lambda m: _STABLE + runs.each(m, 20, acc) - runs.each(m, 5, acc), "5 minus the fall of ACC")
     yield from both(
@@ -84,6 +88,7 @@ def tasks_stable(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     explain="The loss of accuracy from 5 to 20 tasks, COLD's minus COLD-ORACLE's.",
 )
 def cold_less_stable(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield COLD's loss of accuracy from 5 to 20 tasks minus COLD-ORACLE's."""
     runs = stored.study("tasks", dataset)
     oracle, cold = (runs.each(method, 5, acc) - runs.each(method, 20, acc) for method in BOTH)
     yield Contrast("loss of ACC from T = 5 to 20, COLD minus ORACLE", cold - oracle)
@@ -97,6 +102,7 @@ def cold_less_stable(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     explain="The accuracy with five epochs minus that with every other number of them.",
 )
 def epochs_five(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield the accuracy with five epochs minus that with each other number."""
     runs = stored.study("epochs", dataset)
     for method, other in product(BOTH, (value for value in runs.values if value != 5)):
         lead = runs.each(method, 5, acc) - runs.each(method, other, acc)
@@ -106,10 +112,11 @@ def epochs_five(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
 @trend(
     id="trend-epochs-forgetting",
     label="fig:varying_epochs_batchsize_online",
-    statement="With more than five epochs a task, forgetting grows.",
+    statement="With more than five epochs per task, forgetting grows.",
     on={"split-cifar10": Shown("not settled", _EPOCHS)},
 )
 def epochs_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield the forgetting with 10 epochs minus that with 5."""
     runs = stored.study("epochs", dataset)
     yield from both(lambda m: runs.each(m, 10, forgetting) - runs.each(m, 5, forgetting), "F with 10 minus 5 epochs")
 
@@ -123,8 +130,9 @@ def epochs_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
         epochs is the same for all sizes, as in the paper, so a larger batch also means fewer steps.""",
 )
 def batch_accuracy(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield the fall of accuracy per doubling of the batch."""
     runs = stored.study("batch-size", dataset)
-    yield from both(lambda m: -runs.slope(m, acc), "fall of ACC a doubling of the batch")
+    yield from both(lambda m: -runs.slope(m, acc), "fall of ACC per doubling of the batch")
 
 
 @trend(
@@ -135,8 +143,9 @@ def batch_accuracy(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     explain="The contrast is the least-squares slope over all sizes, in points for twice the batch.",
 )
 def batch_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield the growth of forgetting per doubling of the batch."""
     runs = stored.study("batch-size", dataset)
-    yield from both(lambda m: runs.slope(m, forgetting), "F a doubling of the batch")
+    yield from both(lambda m: runs.slope(m, forgetting), "F per doubling of the batch")
 
 
 @trend(
@@ -146,6 +155,7 @@ def batch_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     on={"split-cifar10": Shown("holds", _ONLINE), **_ONLINE_OWN},
 )
 def online_accuracy(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield the accuracy with 5 epochs minus that with 1."""
     runs = stored.study("online", dataset)
     yield from both(lambda m: runs.each(m, 5, acc) - runs.each(m, 1, acc), "ACC with 5 minus 1 epochs")
 
@@ -157,6 +167,7 @@ def online_accuracy(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     on={"split-cifar10": Shown("not settled", _ONLINE), **_ONLINE_OWN},
 )
 def online_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield the forgetting with 5 epochs minus that with 1."""
     runs = stored.study("online", dataset)
     yield from both(lambda m: runs.each(m, 5, forgetting) - runs.each(m, 1, forgetting), "F with 5 minus 1 epochs")
 
@@ -168,6 +179,7 @@ def online_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     on={"split-cifar10": Shown("not settled", _ONLINE), **_ONLINE_OWN},
 )
 def online_gap(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
+    """Yield COLD-ORACLE's gain from 5 epochs over 1 minus COLD's."""
     runs = stored.study("online", dataset)
     oracle, cold = (runs.each(m, 5, acc) - runs.each(m, 1, acc) for m in BOTH)
     yield Contrast("gain of 5 over 1 epochs, ORACLE minus COLD", oracle - cold)

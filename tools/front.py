@@ -42,7 +42,7 @@ def main(folder: Path) -> None:
 
 
 def _lines(rows: list[dict[str, Any]]) -> dict[int, np.ndarray]:
-    """COLD-distill's points of each seed, (n, 2), by forgetting."""
+    """The points of COLD-distill for each seed, (n, 2), sorted by forgetting."""
     seeds = {row["seed"] for row in rows}
     points = {
         seed: [(row["forgetting_loss"], row["learning_acc"]) for row in rows if row["seed"] == seed] for seed in seeds
@@ -51,7 +51,7 @@ def _lines(rows: list[dict[str, Any]]) -> dict[int, np.ndarray]:
 
 
 def _compared(rows: list[dict[str, Any]], lines: dict[int, np.ndarray]) -> str:
-    """Beyond either end of a line nothing is extrapolated: such a seed does not count."""
+    """Nothing is extrapolated beyond the ends of a line: a seed for which that would be needed does not count."""
     ours: dict[int, float] = {}
     for row in rows:
         line = lines.get(row["seed"])

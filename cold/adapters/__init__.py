@@ -1,4 +1,4 @@
-"""COLD inside other people's frameworks, each module an extra of its own.
+"""COLD inside other frameworks; each module needs its own extra.
 
 avalanche   a plug-in for Avalanche's strategies, with metrics for its loggers
 cooper      queues as a dual optimiser of Cooper, and Cooper's rules as controllers of `cold.COLD`

@@ -10,9 +10,9 @@
 gauge are taken out of each experience before Avalanche trains on it.
 
 Each experience is a task; how many will come need not be known. Before the forward pass the plug-in puts the memory
-samples of the step behind the batch, each with the task label of its experience, so that a multi-head model answers
-with the right head; before the backward pass it replaces the loss by the drift-plus-penalty objective. Metrics and
-other plug-ins then see the batch of the present experience alone. Plug-ins that add to the loss come after this one.
+samples of the step behind the batch, each with the task label of its experience, so a multi-head model answers with the
+right head; before the backward pass it replaces the loss by the drift-plus-penalty objective. Metrics and other
+plug-ins then see the batch of the present experience alone. Plug-ins that add to the loss come after this one.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ class ColdPlugin(SupervisedPlugin):  # type: ignore[misc,unused-ignore]
         super().__init__()
         for name in ("forward", "heads", "idle", "device"):
             if name in settings:
-                raise ColdError(f"{name} is no setting of the plug-in: Avalanche's strategy decides it")
+                raise ColdError(f"{name} is not a setting of the plug-in: Avalanche's strategy decides it")
         self._settings = settings
         self._dpp: COLD | None = None
         self._joined: Joined | None = None
         self._batch: list[Tensor] = []
-        COLD(**settings)  # a mistake is told here, and not when training starts
+        COLD(**settings)  # a mistake is reported here, not when training starts
 
     @property
     def dpp(self) -> COLD:
-        """Queues, memory and history; there from the start of the first experience."""
+        """Queues, memory and history; available from the start of the first experience."""
         if self._dpp is None:
             raise ColdError("the plug-in has no queues yet; call strategy.train(experience) first")
         return self._dpp
@@ -77,25 +77,30 @@ class ColdPlugin(SupervisedPlugin):  # type: ignore[misc,unused-ignore]
             strategy.adapted_dataset = strategy.adapted_dataset.subset(rows.tolist())
 
     def before_training_exp(self, strategy: Any, **_: Any) -> None:
+        """Begin a task with the samples of the experience."""
         labels = set(getattr(strategy.experience, "task_labels", [0]))
         if len(labels) != 1:
             raise ColdError(f"an experience must be of one task, this one is of {len(labels)}; split it by task label")
         self.dpp.begin_task(strategy.model, strategy.adapted_dataset, head=labels.pop())
 
     def before_forward(self, strategy: Any, **_: Any) -> None:
+        """Put the memory samples of the step behind the batch."""
         self._batch = list(strategy.mbatch)
         self._joined = joined = self.dpp.join(strategy.mb_x, strategy.mb_y)
         strategy.mbatch = [joined.x, joined.y, *self._batch[2:-1], _task_labels(joined.runs, joined.x.device)]
 
     def before_backward(self, strategy: Any, **_: Any) -> None:
+        """Replace the loss by the objective, and take the memory samples out of the batch again."""
         assert self._joined is not None
         strategy.loss = self.dpp.objective(self._joined, strategy.mb_output)
         strategy.mb_output, strategy.mbatch = strategy.mb_output[: self._joined.present], self._batch
 
     def after_training_epoch(self, strategy: Any, **_: Any) -> None:
+        """Move the queues if they move once per epoch."""
         self.dpp.end_epoch(strategy.model)
 
     def after_training_exp(self, strategy: Any, **_: Any) -> None:
+        """End the task: store samples of the experience."""
         self.dpp.end_task(strategy.model)
 
 
@@ -107,12 +112,15 @@ class QueueMetric(PluginMetric):  # type: ignore[misc,type-arg,unused-ignore]
         self._plugin = plugin
 
     def result(self) -> list[float]:
+        """The queues of the past experiences."""
         queues: list[float] = self._plugin.dpp.queues.Q[: self._plugin.dpp.task].tolist()
         return queues
 
-    def reset(self) -> None: ...
+    def reset(self) -> None:
+        """Nothing to reset: the queues belong to the plug-in."""
 
     def after_training_iteration(self, strategy: Any) -> list[Any]:
+        """One metric value per queue, for the loggers."""
         at = strategy.clock.train_iterations
         return [MetricValue(self, f"Queue/Exp{k:03d}", Q, at) for k, Q in enumerate(self.result())]
 

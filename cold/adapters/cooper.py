@@ -49,13 +49,14 @@ class QueueAscent(torch.optim.Optimizer):
         self.controller = controller_of(controller)
         if self.controller.looks != "never":
             raise ColdError(
-                f"the controller {self.controller.name} is no dual optimiser; take queue, leaky or nupi, or Cooper's "
-                "AugmentedLagrangian"
+                f"the controller {self.controller.name} is not a dual optimiser; take queue, leaky or nupi, or "
+                "Cooper's AugmentedLagrangian"
             )
         super().__init__(params, {"V": number("V", V, above=0), "maximize": True})  # Cooper asks for "maximize"
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """Move every multiplier by its violation, which Cooper has stored as its gradient."""
         for group in self.param_groups:
             V = group["V"]
             for multiplier in group["params"]:

@@ -32,16 +32,21 @@ class ColdCallback(Callback):  # type: ignore[misc,unused-ignore]
         self.dpp = dpp
 
     def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
+        """Begin a task with the training data of this fit."""
         self.dpp.begin_task(module, trainer.train_dataloader)
 
     def on_train_epoch_end(self, trainer: Trainer, module: LightningModule) -> None:
+        """Move the queues if they move once per epoch."""
         self.dpp.end_epoch(module)
 
     def on_train_end(self, trainer: Trainer, module: LightningModule) -> None:
+        """End the task: store samples of it."""
         self.dpp.end_task(module)
 
     def state_dict(self) -> dict[str, Any]:
+        """The state of `COLD`, for Lightning's checkpoint."""
         return self.dpp.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore the state of `COLD` from Lightning's checkpoint."""
         self.dpp.load_state_dict(state)

@@ -1,4 +1,4 @@
-"""COLD for Mammoth, which is no package but a folder of programs: copy this one file into its folder `models`.
+"""COLD for Mammoth, which is not a package but a folder of programs: copy this one file into its folder `models`.
 
     cp "$(python -c 'import cold.adapters; print(cold.adapters.__path__[0])')/mammoth.py" models/cold.py
     python main.py --model cold --dataset seq-cifar10 --buffer_size 500 --minibatch_size 32 --V 20 --lr 0.03
@@ -31,6 +31,7 @@ class Cold(ContinualModel):  # type: ignore[misc]
 
     @staticmethod
     def get_parser(parser: ArgumentParser) -> ArgumentParser:
+        """Add the options of this model to Mammoth's command line."""
         add_rehearsal_args(parser)
         parser.add_argument("--V", type=_number_or_auto, default="auto", help="Weight of the present task, or auto.")
         parser.add_argument("--constraint", default="loss", help="loss, or logits: that is COLD-distill.")
@@ -60,11 +61,13 @@ class Cold(ContinualModel):  # type: ignore[misc]
         )
 
     def begin_task(self, dataset: Any) -> None:
+        """Begin a task with the training data of Mammoth's data set."""
         self.dpp.begin_task(self.net, _AsStored(dataset.train_loader.dataset))
 
     def observe(
         self, inputs: torch.Tensor, labels: torch.Tensor, not_aug_inputs: torch.Tensor, epoch: int | None = None
     ) -> float:
+        """One training step on a batch; returns the loss."""
         self.opt.zero_grad()
         loss = self.dpp.loss(self.net, not_aug_inputs, labels)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -72,13 +75,15 @@ class Cold(ContinualModel):  # type: ignore[misc]
         return loss.item()
 
     def end_epoch(self, epoch: int, dataset: Any) -> None:
+        """Move the queues if they move once per epoch."""
         self.dpp.end_epoch(self.net)
 
     def end_task(self, dataset: Any) -> None:
+        """End the task: store samples of it."""
         self.dpp.end_task(self.net)
 
     def _transformed(self, raw: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-        """Mammoth's own transform on the batch and on what is replayed, whenever it is drawn."""
+        """Mammoth's own transform, applied to the batch and to replayed samples whenever they are drawn."""
         transformed: torch.Tensor = raw if self.transform is None else apply_transform(raw, self.transform)
         return transformed
 

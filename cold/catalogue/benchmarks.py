@@ -70,7 +70,7 @@ BENCHMARK_NAMES = (*BENCHMARKS, "folder:PATH")
 
 
 def default_tasks(name: str, options: Mapping[str, Any]) -> int | None:
-    """How many tasks a benchmark has unless told otherwise; None for a folder whose images nobody has counted."""
+    """How many tasks a benchmark has by default; None for a folder whose images have not been counted."""
     entry = BENCHMARKS.get(name)
     if entry is None:
         return None
@@ -89,7 +89,7 @@ def even_split(classes: int) -> int:
 
 
 def usual_scenario(name: str, options: Mapping[str, Any]) -> Scenario:
-    """The scenario of a benchmark without a word on it; a folder of images is split by class."""
+    """The default scenario of a benchmark; a folder of images is split by class."""
     entry = BENCHMARKS.get(name)
     if (
         options.get("heads") == "shared"
@@ -103,7 +103,7 @@ def usual_scenario(name: str, options: Mapping[str, Any]) -> Scenario:
 def named_by_scenario(
     name: str, scenario: str | None, options: Mapping[str, Any]
 ) -> tuple[str | None, Mapping[str, Any]]:
-    """The one way to say a scenario: not at all where it is the usual one, heads="shared" for a split with one head.
+    """The one way to state a scenario: nothing where it is the usual one, heads="shared" for a split with one head.
 
     >>> named_by_scenario("split-mnist", "task", {}), named_by_scenario("split-mnist", "domain", {})
     ((None, {}), (None, {'heads': 'shared'}))

@@ -1,4 +1,4 @@
-"""What `--constraint` may say; what it means stands in `cold.constraints`."""
+"""The values of `--constraint`; `cold.constraints` explains what they mean."""
 
 from __future__ import annotations
 

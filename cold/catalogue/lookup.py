@@ -66,7 +66,7 @@ def benchmark_title(name: str) -> str:
 
 
 def unused_settings(method_name: str) -> tuple[str, ...]:
-    """Settings of a run that the method does not look at; none is known of a method of the user's own."""
+    """Settings of a run that the method does not use; none are known for a method of the user's own."""
     found = METHODS.get(canonical(method_name))
     return () if found is None or found.has_queues else QUEUE_SETTINGS
 

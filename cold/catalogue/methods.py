@@ -15,16 +15,16 @@ from coldtheory.ground.errors import ColdError, unknown_name
 
 from .benchmarks import Scenario
 
-#: A kind of stream beside the scenarios: no word on where one task ends and the next begins (`--windows`).
+#: A kind of stream beside the scenarios: it is not said where one task ends and the next begins (`--windows`).
 TASK_FREE = "task-free"
-#: For methods whose rule needs no such word. Replay then fills its memory along the stream (fill=stream); COLD keeps
-#: one queue per window of the stream.
+#: For methods whose rule does not need to know that. Replay then fills its memory along the stream (fill=stream);
+#: COLD keeps one queue per window of the stream.
 EVERYWHERE = (*get_args(Scenario), TASK_FREE)
 Published = Mapping[str, Mapping[str, Any]]
 #: The letters of `MethodEntry.cost` and `storage`, which are those of the paper's complexity table.
 COST_LETTERS = (
-    "b batch, m replayed samples a step, t past tasks, d weights, C a sample's gradient, M memory, p a sample's size, "
-    "n_c classes, N all samples; k, k', E as the methods' papers name their inner steps"
+    "b batch, m replayed samples per step, t past tasks, d weights, C a sample's gradient, M memory, "
+    "p a sample's size, n_c classes, N all samples; k, k', E as the methods' papers name their inner steps"
 )
 #: Settings of a run that only methods with virtual queues use; the others carry them along.
 QUEUE_SETTINGS = (
@@ -42,7 +42,7 @@ def check_options(options: Any, *, positive: tuple[str, ...] = (), nonnegative: 
 
 
 def check_choice(options: Any, name: str, known: tuple[str, ...]) -> None:
-    """Raises if the option is none of the `known` words."""
+    """Raises if the option is not one of the `known` words."""
     if getattr(options, name) not in known:
         raise unknown_name(f"value of option {name}", getattr(options, name), known)
 
@@ -86,7 +86,7 @@ class MethodEntry:
 @dataclass(frozen=True)
 class ReplayOptions:
     """fill: "task-end" stores samples when a task is done, as `--memory-policy` says; "stream" passes every batch
-    through a reservoir after its step, so that the present task is replayed too (as most papers do)."""
+    through a reservoir after its step, so the present task is replayed too (as in most papers)."""
 
     fill: str = "task-end"
 
@@ -126,6 +126,8 @@ JOINT = MethodEntry(
 
 @dataclass(frozen=True)
 class EWCOptions:
+    """The strength of the quadratic penalty, and which Fisher information weighs it: "weighted" or "empirical"."""
+
     strength: float = 0.7
     fisher: str = "weighted"
 
@@ -149,6 +151,8 @@ EWC = MethodEntry(
 
 @dataclass(frozen=True)
 class OnlineEWCOptions(EWCOptions):
+    """The options of EWC, and `decay`: the share of the old importances that is kept at the end of a task."""
+
     decay: float = 1.0
 
     def __post_init__(self) -> None:
@@ -166,6 +170,8 @@ ONLINE_EWC = dataclasses.replace(
 
 @dataclass(frozen=True)
 class GEMOptions(ReplayOptions):
+    """`margin` is the lower bound of the dual variables, `samples` the memory samples per step (0: all of them)."""
+
     margin: float = 0.5
     samples: int = 0
 
@@ -195,6 +201,8 @@ AGEM = dataclasses.replace(
 
 @dataclass(frozen=True)
 class NCCLOptions(ReplayOptions):
+    """The constants of the step-size rule; L = 0 stands for 1/(2 lr), beta_max = 0 for lr (1 - delta)."""
+
     L: float = 0.0
     delta: float = 0.01
     beta_max: float = 0.0
@@ -219,6 +227,8 @@ NCCL = dataclasses.replace(
 
 @dataclass(frozen=True)
 class EROptions(ReplayOptions):
+    """`replay_weight` is the weight of a memory sample relative to a sample of the batch."""
+
     replay_weight: float = 1.0
 
     def __post_init__(self) -> None:
@@ -240,6 +250,8 @@ ER = dataclasses.replace(
 
 @dataclass(frozen=True)
 class MEROptions(ReplayOptions):
+    """Inner batches, the rates `beta` (within a batch) and `gamma` (across batches), and the form of the inner loop."""
+
     batches: int = 10
     beta: float = 0.03
     gamma: float = 1.0
@@ -263,6 +275,8 @@ MER = dataclasses.replace(
 
 @dataclass(frozen=True)
 class GDumbOptions:
+    """How the network is trained on the memory (passes, learning rates, cutmix), how classes are balanced, and when."""
+
     passes: int = 256
     max_lr: float = 0.05
     min_lr: float = 5e-4
@@ -287,6 +301,8 @@ GDUMB = dataclasses.replace(
 
 @dataclass(frozen=True)
 class DEROptions(ReplayOptions):
+    """`alpha` is the weight of the distance from the stored logits."""
+
     alpha: float = 0.5
 
     def __post_init__(self) -> None:
@@ -306,6 +322,8 @@ DER = dataclasses.replace(
 
 @dataclass(frozen=True)
 class DERppOptions(DEROptions):
+    """The options of DER, the weight `beta` of the label loss, and whether both losses use the same draw."""
+
     beta: float = 1.0
     same_draw: bool = False
 
@@ -327,6 +345,8 @@ DERPP = dataclasses.replace(
 
 @dataclass(frozen=True)
 class ERACEOptions(ReplayOptions):
+    """`always`: mask and replay from the first task on, not only from the second."""
+
     always: bool = False
 
 
@@ -340,6 +360,8 @@ ER_ACE = dataclasses.replace(
 
 @dataclass(frozen=True)
 class CBAOptions(DERppOptions):
+    """The replay rule below the adaptor, the adaptor's learning rate, and after how many steps the adaptor moves."""
+
     base: str = "er"
     adaptor_lr: float = 1e-3
     every: int = 5
@@ -365,6 +387,8 @@ CBA = dataclasses.replace(
 
 @dataclass(frozen=True)
 class RefreshOptions(DERppOptions):
+    """The options of DER++, and those of the unlearning step: learning rate, size, noise and Fisher weights."""
+
     alpha: float = 0.1
     beta: float = 0.5
     unlearn_lr: float = 0.01
@@ -392,6 +416,8 @@ REFRESH = dataclasses.replace(
 
 @dataclass(frozen=True)
 class StarOptions(DERppOptions):
+    """The options of DER++, and the strength of the divergence, the radius of the perturbation and its noise."""
+
     alpha: float = 0.15
     beta: float = 0.15
     strength: float = 0.05
@@ -413,6 +439,8 @@ STAR = dataclasses.replace(
 
 @dataclass(frozen=True)
 class CLSEROptions(ReplayOptions):
+    """The strength of the consistency loss, and how often and how slowly the stable and the plastic average move."""
+
     strength: float = 0.15
     stable_rate: float = 0.1
     stable_decay: float = 0.999

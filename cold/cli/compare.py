@@ -24,6 +24,7 @@ _SHOWN = ("acc", "forgetting", "forgetting_after", "bwt", "fwt", "learning_acc",
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the command `compare` with the program."""
     app.command("compare", cls=with_old_names({"--all": "--all-measures"}))(compare)
 
 

@@ -16,6 +16,7 @@ from ..catalogue import COST_LETTERS, METHODS, MethodEntry, printed_costs
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the command `methods` with the program."""
     app.command("methods")(methods)
 
 

@@ -15,6 +15,7 @@ from ..plots import figures as training_figures
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the command `plot` with the program."""
     app.command("plot")(plot)
 
 

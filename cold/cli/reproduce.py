@@ -38,6 +38,7 @@ OUT, TO = Path("results/runs"), Path("reproduction")
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the command `reproduce` with the program."""
     app.command("reproduce")(reproduce)
 
 

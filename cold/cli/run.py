@@ -37,6 +37,7 @@ Switch = bool | None
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the command `run` with the program."""
     app.command("run")(run)
 
 

@@ -32,6 +32,7 @@ _VIEWS = {"": "Class-IL", "seen": "seen", "task": "Task-IL"}
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the command `show` with the program."""
     app.command("show")(show)
 
 
@@ -49,6 +50,7 @@ def show(run: RunArgument, as_json: JsonOption = False) -> None:
 
 
 def print_result(result: Result, *, matrix: bool = False) -> None:
+    """Print the measures of one run; with `matrix` also its accuracies, tasks by tasks."""
     console = Console(highlight=False)
     method, dataset = (escape(str(result.config.get(name, "?"))) for name in ("method", "dataset"))
     console.print(f"[bold]{escape(result.run_id)}[/]: {method} on {dataset}")

@@ -17,6 +17,7 @@ from ..studies.price import Price
 
 
 def about(study: Study, out: Path) -> dict[str, Any]:
+    """A study as plain data for --json: what it asks, its runs and grids by profile, and its figures."""
     return {
         "id": study.id, "title": study.title, "claim": study.claim, "label": study.label, "figures": study.figures,
         "absent": dict(study.absent),
@@ -32,6 +33,7 @@ def about(study: Study, out: Path) -> dict[str, Any]:
 
 
 def print_report(chosen: Sequence[Study], profile: str, out: Path, report: Report) -> None:
+    """Print how many runs were made, found and failed, and how to draw what is there."""
     console = Console(highlight=False)
     words = f"{len(report.done)} runs made, {len(report.reused)} were there, {len(report.failed)} failed"
     console.print(words + (f", {len(report.busy)} are run by another program" if report.busy else ""))
@@ -44,6 +46,7 @@ def print_report(chosen: Sequence[Study], profile: str, out: Path, report: Repor
 
 
 def print_standings(found: Sequence[Standing]) -> None:
+    """Print a table with the finished, failed and missing runs of each study."""
     shown = table("study", "runs", "finished", "failed", "missing", numbers=("runs", "finished", "failed", "missing"))
     for one in found:
         counts = (one.runs, len(one.finished), len(one.failed), len(one.missing))
@@ -54,6 +57,7 @@ def print_standings(found: Sequence[Standing]) -> None:
 
 
 def print_prices(found: Sequence[Price]) -> None:
+    """Print a table of what the studies cost, in core-minutes."""
     numbers = ("runs", "finished", "spent", "to come", "a run")
     shown = table("study", "dataset", *numbers, numbers=numbers)
     for one in found:
@@ -116,6 +120,7 @@ def print_plan(plan: Sequence[Estimate], throughput: float | None, workers: int)
 
 
 def table(*names: str, numbers: Sequence[str] = ()) -> Table:
+    """An empty table with these columns; those in `numbers` are aligned to the right."""
     made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in names:
         made.add_column(name, overflow="fold", justify="right" if name in numbers else "left", no_wrap=name in numbers)

@@ -27,6 +27,7 @@ _SHOWN = ("terminal", *FORMATS, "json")
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the command `table` with the program."""
     app.command("table")(table)
 
 

@@ -30,6 +30,7 @@ Whole = int | None
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the command `tune` with the program."""
     app.command("tune")(tune_method)
 
 

@@ -24,6 +24,7 @@ from ..verify import TOLERANCE, Verified, to_replace, verified
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the command `verify` with the program."""
     app.command("verify")(verify)
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the commands `eval` and `export` with the program."""
     app.command("eval")(evaluate)
     app.command("export")(export)
 

@@ -26,6 +26,7 @@ class Transform:
 
     @property
     def augments(self) -> bool:
+        """Whether the transform is random."""
         return self.padding > 0 or self.flip
 
     def __call__(self, raw: Tensor, *, generator: torch.Generator | None = None) -> Tensor:

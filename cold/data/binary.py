@@ -177,6 +177,7 @@ def is_jpeg_copy(name: str) -> bool:
 
 
 def read_cifar(path: Path, layout: CifarLayout) -> Images:
+    """The images of a CIFAR archive or of its JPEG copy; raises `ColdError` if the content is not as expected."""
     if is_jpeg_copy(path.name):
         return cached(path, lambda: _read_jpeg(path, layout), settings="cifar jpeg")
     wanted = (*layout.train, layout.test, layout.names_file)

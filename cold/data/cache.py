@@ -84,6 +84,7 @@ def cached_counts(source: Path, settings: str = "") -> tuple[int, int, int] | No
 
 
 def cache_path(source: Path, settings: str = "") -> Path:
+    """The cache file of a source that was read with these settings; a changed source gets another file."""
     text = json.dumps([FORMAT, settings, identity(source)])
     stem = source.name.split(".")[0] or "images"
     return cache_folder() / f"{stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.safetensors"

@@ -68,6 +68,7 @@ class DataSet:
         return "; ".join(words)
 
     def load(self, root: Path) -> Images:
+        """The images below a folder; raises `ColdError` with the command that fetches them if they are absent."""
         found = self.find(root)
         if found is None:
             raise ColdError(
@@ -135,6 +136,7 @@ DATA_SETS = {
 
 
 def data_set(name: str) -> DataSet:
+    """The data set of that name; raises `ColdError` with the nearest names if there is none."""
     if name not in DATA_SETS:
         raise unknown_name("data set", name, DATA_SETS)
     return DATA_SETS[name]

@@ -127,6 +127,7 @@ def find_tinyimagenet(root: Path) -> Path | None:
 
 
 def read_tinyimagenet(path: Path) -> Images:
+    """The decoded images of TinyImageNet, from the cache if they were decoded before."""
     return cached(path, lambda: _decoded_tinyimagenet(path), settings="tinyimagenet")
 
 

@@ -26,9 +26,11 @@ class Source(Protocol):
     """One way to get a data set. `bring` puts it below `root`, or says in a `ColdError` why not."""
 
     @property
-    def title(self) -> str: ...
+    def title(self) -> str:
+        """The name of the source, for messages."""
 
-    def bring(self, root: Path) -> None: ...
+    def bring(self, root: Path) -> None:
+        """Download the files below `root`; raises an error if that fails."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the theory speaks about, measured along a real run (`cold run --diagnostics`).
+"""The quantities of the theory, measured along a real run (`cold run --diagnostics`).
 
 Symbols are those of `coldtheory.simulation`: x_{t-1} is the model with which task t starts, x_t the one after it. Phi_t
 is the mean loss of task t's training samples, hatPhi_k that of task k's samples in the memory, both over all of them,

@@ -51,6 +51,7 @@ class Sampled:
 
 @torch.no_grad()
 def value(loss: Loss) -> float:
+    """The loss as a number: the sum of its pieces."""
     return sum(float(piece) for piece in loss.pieces())
 
 
@@ -122,6 +123,7 @@ def extreme_curvatures(
 
 
 def joined(parts: Sequence[Tensor]) -> Tensor:
+    """Several tensors as one flat vector in double precision, without a graph."""
     return torch.cat([part.detach().flatten().double() for part in parts])
 
 

@@ -28,7 +28,7 @@ STATEMENTS = (
     ("thm3", "trajectory"), ("thm3_sharp", "corrected"), ("thm4", "trajectory"), ("lindley", "corrected"),
     ("forgetting", "queues"),
 )  # fmt: skip
-#: Those that hold for every tolerance.
+#: Statements that hold for every tolerance.
 _ANY_DELTA = ("forgetting",)
 
 
@@ -41,16 +41,19 @@ class Verdict:
 
     @property
     def failing(self) -> list[str]:
+        """The premises that the run does not meet."""
         return [name for name, met in self.bound.assumptions.items() if not bool(met)]
 
     @property
     def outcome(self) -> str:
+        """ "holds", "violated" or "not applicable"."""
         if not bool(self.bound.applicable):
             return "not applicable"
         close = self.bound.lhs <= self.bound.rhs + self.rounding * self.bound.scale
         return "holds" if bool(np.all(close)) else "violated"
 
     def as_json(self) -> dict[str, Any]:
+        """The verdict as plain values: both sides and terms where it applies, else the premises that fail."""
         about = {"statement": self.bound.id, "form": self.bound.form, "label": self.bound.label}
         if self.outcome == "not applicable":
             return {**about, "outcome": self.outcome, "failing_premises": self.failing or ["both sides are numbers"]}

@@ -29,9 +29,9 @@ class Setting:
     has_queues: bool = True
     queue_per_task: bool = True
     gradient_descent: bool = True  #: plain steps of one size
-    full_batch: bool = True  #: every step has the exact gradient of the drift-plus-penalty loss
+    full_batch: bool = True  #: every step uses the exact gradient of the drift-plus-penalty loss
     memory_stays: bool = True  #: hatPhi_k is the same function at all times
-    on_label_loss: bool = True  #: hatPhi_k is what the queues are about
+    on_label_loss: bool = True  #: the constraints of the queues are about hatPhi_k
     starts_at_zero: bool = True  #: the queue of a task that has just become a past one is empty
     rounding: float = 1e-5  #: relative error of losses and queues; of single precision, with room for long sums
 
@@ -66,6 +66,7 @@ class Measures:
 
     @cached_property
     def Delta(self) -> Array:
+        """Delta_t, (T,)."""
         return np.asarray(np.nansum(np.square(self.d), axis=-1) / (2.0 * self.past))
 
     @cached_property
@@ -75,6 +76,7 @@ class Measures:
 
     @cached_property
     def rho_minus(self) -> Array:
+        """rho_{t,-} at x_{t-1}, (T,)."""
         return np.asarray(np.nansum(np.maximum(-self.products, 0.0), axis=-1))
 
     @cached_property
@@ -84,18 +86,22 @@ class Measures:
 
     @cached_property
     def grad_sq_along(self) -> Array:
+        """The mean of |grad Phi_t|^2 over the points along task t, (T,)."""
         return np.asarray(np.nanmean(self.along, axis=-1))
 
     @property
     def has_memory(self) -> bool:
+        """Whether a memory loss was measured at all."""
         return bool(np.isfinite(self.hat).any())
 
     @cached_property
     def L(self) -> float:
+        """The largest curvature of any task that was met."""
         return float(self.curvature_phi.max())
 
     @cached_property
     def l(self) -> float:  # noqa: E743  (the paper's letter)
+        """The largest curvature of any memory loss that was met; 0 if there was none."""
         known = self.curvature_hat[np.tri(self.T, k=-1, dtype=bool)]
         return float(known.max()) if known.size else 0.0
 

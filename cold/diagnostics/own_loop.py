@@ -1,4 +1,4 @@
-"""The quantities of the theory in one's own loop: a callback of `cold.COLD` that measures when tasks begin and end.
+"""The quantities of the theory in your own loop: a callback of `cold.COLD` that measures when tasks begin and end.
 
     watch = Diagnostics(optimizer)
     dpp = cold.COLD(V=20.0, delta=0.01, memory=60, callbacks=[watch])
@@ -55,7 +55,7 @@ class _Samples:
 
 
 class Diagnostics(Callback):
-    """Gradients, Delta, D_Phi, rho, alpha_t and the statements that apply, measured along one's own loop.
+    """Gradients, Delta, D_Phi, rho, alpha_t and the statements that apply, measured along your own loop.
 
     optimizer : the loop's own; the premises ask for its step size and for plain gradient descent
     every     : gradients between the start and the end of a task, after every so many steps; 0: none
@@ -137,6 +137,7 @@ class Diagnostics(Callback):
         return {"trace": trace, "steps": self._steps, "most": self._most, "full": self._full}
 
     def load(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned."""
         self._steps, self._most, self._full = int(state["steps"]), int(state["most"]), bool(state["full"])
         self._kept, self._recorder = state["trace"] or None, None
 

@@ -88,9 +88,11 @@ class Recorder:
         trace.curvature_phi[t].append(self._norm(self.phi(t)))
 
     def state(self) -> dict[str, Any]:
+        """What was measured so far, as plain lists for a checkpoint."""
         return {name: list(rows) for name, rows in vars(self.trace).items()}
 
     def load(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned."""
         self.trace = Trace(**with_present_names(state, OLD_TRACE))
 
     def _last_hat(self, t: int) -> Row:

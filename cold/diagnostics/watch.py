@@ -46,6 +46,7 @@ class Watch:
         }
 
     def begin_task(self, t: int) -> None:
+        """Measure at x_{t-1}, when task t begins."""
         with evaluating(self.context.model):
             self.recorder.begin_task(t, self._queues(), self._reference(t))
 
@@ -55,13 +56,16 @@ class Watch:
             self.recorder.during_task(t, total - self._before[t])
 
     def end_task(self, t: int) -> None:
+        """Measure at x_t, when task t ends."""
         with evaluating(self.context.model):
             self.recorder.end_task(t)
 
     def state(self) -> dict[str, Any]:
+        """What was measured so far, for a checkpoint."""
         return self.recorder.state()
 
     def load(self, state: dict[str, Any]) -> None:
+        """Restore what `state` returned."""
         self.recorder.load(state)
 
     def finish(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

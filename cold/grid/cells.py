@@ -35,6 +35,7 @@ class GridCell:
 
     @property
     def folder(self) -> Path:
+        """The folder of the run."""
         return self.out / self.run_id
 
 

@@ -148,6 +148,7 @@ class Requeued:
         return run_cell(cell)
 
     def checkpoint(self, cell: GridCell) -> Any:
+        """What submitit calls when the job is preempted: the same cell, submitted again."""
         from submitit.helpers import DelayedSubmission  # noqa: PLC0415
 
         return DelayedSubmission(self, cell)

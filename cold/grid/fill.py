@@ -41,6 +41,7 @@ class Report:
 
     @property
     def complete(self) -> bool:
+        """Whether no run failed and none is being made by another program."""
         return not self.failed and not self.busy
 
 

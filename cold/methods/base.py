@@ -8,7 +8,7 @@ A method is one short file with one class, which overrides what differs from fin
     begin_task, end_epoch, end_task, network_for_evaluation, state, load
 
 What a method of this package is called, takes and costs stands in its entry of `cold.catalogue`, which its class names
-(`class ER(Replay, entry=ER)`). A method of one's own is a file anywhere (`--method path/to/file.py`, or
+(`class ER(Replay, entry=ER)`). A method of your own is a file anywhere (`--method path/to/file.py`, or
 `path/to/file.py:Class` where the file holds several), and its class declares the same things itself: at least a
 `name`, and hyper-parameters as a dataclass `Options` with defaults, which the user sets with `--option name=value`.
 Classes are found by `find_method`; nothing has to be registered.
@@ -58,7 +58,7 @@ class Batch:
 
 @dataclass(eq=False)
 class Context:
-    """What the trainer lends a method."""
+    """What the trainer provides to a method."""
 
     config: RunConfig
     benchmark: Benchmark
@@ -80,6 +80,7 @@ class Context:
         return x.contiguous(memory_format=torch.channels_last) if self.config.channels_last and x.dim() == 4 else x
 
     def training_inputs(self, raw: Tensor) -> Tensor:
+        """Stored samples as the model's input for a training step, augmented if the benchmark augments."""
         return self.inputs(raw, self.streams.device("augment"))
 
     def forward(self, model: nn.Module, x: Tensor, runs: Runs) -> list[Tensor]:
@@ -94,20 +95,23 @@ class Context:
         return logits
 
     def new_memory(self) -> Memory:
+        """An empty memory of the size and policy that the settings ask for."""
         config = self.config
         policy: Any = config.memory_policy
         dtype = torch.get_default_dtype()
         return Memory(config.memory, len(self.benchmark.tasks), policy=policy, device=self.device, dtype=dtype)
 
     def backward(self, loss: Tensor) -> None:
+        """The backward pass, with the loss scaled where the run has reduced precision."""
         (loss if self.scaler is None else self.scaler.scale(loss)).backward()  # type: ignore[no-untyped-call]
 
     def unscale(self) -> None:
-        """Gradients in their own size again, for a method that changes them; `update` knows that it was done."""
+        """Undo the scaling of the gradients, for a method that changes them; `update` takes this into account."""
         if self.scaler is not None:
             self.scaler.unscale_(self.optimizer)
 
     def update(self) -> None:
+        """The optimiser's step."""
         if self.scaler is None:
             self.optimizer.step()
         else:
@@ -116,7 +120,7 @@ class Context:
 
 
 class Method:
-    """Fine-tuning, and the ground on which the others stand. What it declares is explained at `MethodEntry`."""
+    """Fine-tuning, and the base class of all other methods. `MethodEntry` explains the declarations."""
 
     name: ClassVar[str] = MethodEntry.name
     title: ClassVar[str] = MethodEntry.title
@@ -159,7 +163,7 @@ class Method:
     # ---------------------------------------------------------------------------------------------- to override
 
     def set_aside(self, task: int, train: Part) -> Part:
-        """The samples of a task that are trained on; the others are the method's own business."""
+        """The samples of a task that are trained on; the method uses the others as it sees fit."""
         return train
 
     def begin_task(self, task: int, train: Part) -> None:
@@ -181,7 +185,8 @@ class Method:
         self.context.update()
         return loss.detach()
 
-    def end_epoch(self, task: int, epoch: int) -> None: ...
+    def end_epoch(self, task: int, epoch: int) -> None:
+        """After the last step of an epoch."""
 
     def end_task(self, task: int, train: Part) -> None:
         """After the last step of a task: store samples, measure importances."""
@@ -190,6 +195,7 @@ class Method:
         """In place of `begin_task` when a run goes on in the middle of a task, after `load`."""
 
     def network_for_evaluation(self) -> nn.Module:
+        """The network that is tested."""
         return self.model
 
     def queues(self) -> Tensor | None:
@@ -208,7 +214,8 @@ class Method:
         """Everything that must survive a kill beside model, optimiser and random streams: tensors and JSON."""
         return {}
 
-    def load(self, state: Mapping[str, Any]) -> None: ...
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned."""
 
     # ---------------------------------------------------------------------------------------------- to use
 
@@ -229,6 +236,7 @@ class Method:
         return [logits for part, own in parts for logits in self.context.forward(self.model, part, own)]
 
     def batch_losses(self, batch: Batch) -> Tensor:
+        """The cross-entropy of each sample of the batch, (n,), in a training forward."""
         return self.losses(batch.raw, batch.y, [(batch.head, len(batch.raw))])
 
     def losses_with_memory(self, batch: Batch, memory: Memory, draw: Draw) -> Tensor:

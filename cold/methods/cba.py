@@ -28,7 +28,7 @@ Weights = dict[str, Tensor]
 class Adaptors(nn.Module):
     """omega: C -> 256 -> C on softmax(h), one network for all heads of width C; Xavier weights, zero bias.
 
-    Made without a look at global random state.
+    Built without touching the global random state.
     """
 
     def __init__(self, widths: Sequence[int], generator: torch.Generator) -> None:
@@ -65,9 +65,8 @@ class CBA(DERpp, entry=METHODS["cba"]):
     Inner, every step: the replay loss of `base` with adapted logits, omega's part a constant.
         er     CE(a(B)) + CE(a(M))
         der++  CE(a(B)) + alpha MSE(a(x'), stored a) + beta CE(a(x''), y'')
-    Outer, from the second task on, before every fifth step of an epoch: one virtual SGD step of the heads on the inner
-    loss, as a function of omega; then Adam on omega for CE of the un-adapted logits on a fresh memory batch
-    (der++: + MSE to the stored un-adapted logits on another).
+    Outer, from task 2 on, before every fifth step of an epoch: one virtual SGD step of the heads on the inner loss, as
+    a function of omega; then Adam on omega for CE of plain logits on new memory samples (der++: + MSE to stored ones).
     """
 
     def __init__(self, context: Context) -> None:
@@ -97,6 +96,7 @@ class CBA(DERpp, entry=METHODS["cba"]):
         return super().draws(batch) if self.distils else [d for d in (self.sample(batch),) if d is not None]
 
     def inner_loss(self, adapted: list[Tensor], joint: JointBatch, draws: list[Draw]) -> Tensor:
+        """The replay loss of `base` on adapted logits."""
         (now, y), *replayed = apart(adapted, joint)
         loss = cross_entropy(now, y)
         if not draws:

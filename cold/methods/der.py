@@ -51,6 +51,7 @@ class DER(Replay, entry=METHODS["der"]):
         return away.square().sum() / there.sum()
 
     def stored(self, column: str = "logits") -> Tensor:
+        """The stored logits of all slots, (M, widest head)."""
         return self.memory.column(column, self.widest)
 
     def _present(self, logits: Tensor, y: Tensor) -> Tensor:

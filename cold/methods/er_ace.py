@@ -21,7 +21,7 @@ class ERACE(Replay, entry=METHODS["er-ace"]):
     Classes are those of the batch's head; with one head per task, few batches lack one. Classes not yet seen stay in.
 
     always : mask and replay in the first task too, which is the rule where task boundaries are not known; by default
-             both begin with the second task. A stream without task boundaries (`--windows`) means always
+    both begin with the second task. In a stream without task boundaries (`--windows`) this is always on
     """
 
     def __init__(self, context: Context) -> None:

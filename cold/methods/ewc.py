@@ -26,7 +26,7 @@ class EWC(Method, entry=METHODS["ewc"]):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.importance: list[Tensor] = []  #: F, one tensor a parameter; empty during the first task
+        self.importance: list[Tensor] = []  #: F, one tensor per parameter; empty during the first task
         self.centre: list[Tensor] = []
 
     @torch.no_grad()
@@ -52,7 +52,7 @@ class EWC(Method, entry=METHODS["ewc"]):
             self.consolidate(new, weights)
 
     def consolidate(self, new: list[Tensor], weights: list[Tensor]) -> None:
-        """One more quadratic, in place of two."""
+        """Add a quadratic, so that one stands for both."""
         total = torch._foreach_add(self.importance, new)
         share = [torch.where(s > 0, n / s, 1.0) for n, s in zip(new, total, strict=True)]
         self.centre = [torch.lerp(c, w, s) for c, w, s in zip(self.centre, weights, share, strict=True)]

@@ -2,8 +2,8 @@
 
     F = (1/N) sum_n w_n (grad log p(y_n | x_n))^2    with the true labels; w_n = p(y_n | x_n), or 1 (empirical Fisher)
 
-For a Linear layer with inputs x_n and output slopes s_n a sample's gradient is s_n x_n^T, so that the sum of squares is
-(w s^2)^T (x^2): two products of matrices a batch, no gradient per sample. Other networks go through `torch.func`.
+For a Linear layer with inputs x_n and output slopes s_n a sample's gradient is s_n x_n^T, so the sum of squares is (w
+s^2)^T (x^2): two products of matrices per batch, and no gradient per sample. Other networks go through `torch.func`.
 The network is in evaluation mode: a sample's gradient is then its own.
 """
 
@@ -26,7 +26,7 @@ Squares = dict[str, Tensor]
 def diagonal_fisher(
     model: nn.Module, samples: Part, head: int, inputs: Callable[[Tensor], Tensor], *, weighted: bool = True
 ) -> list[Tensor]:
-    """F, one tensor a parameter of the model; zeros for other heads."""
+    """F, one tensor per parameter of the model; zeros for other heads."""
     was_training = model.training
     model.eval()
     total = {name: torch.zeros_like(p) for name, p in model.named_parameters()}
@@ -54,7 +54,7 @@ def _linear_layers(model: nn.Module) -> dict[nn.Module, str]:
 def _layerwise(
     model: nn.Module, layers: dict[nn.Module, str], x: Tensor, y: Tensor, head: int, weighted: bool
 ) -> Squares | None:
-    """Sums of squares of Linear layers; None if one is used twice, or on more than a row a sample."""
+    """Sums of squares of Linear layers; None if one is used twice, or on more than one row per sample."""
     seen: list[tuple[nn.Module, Tensor, Tensor]] = []
 
     def note(layer: nn.Module, arguments: tuple[Tensor, ...], output: Tensor) -> None:

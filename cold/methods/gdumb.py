@@ -47,9 +47,11 @@ class GreedyBalance:
         return torch.tensor(list(written), dtype=torch.int64), torch.tensor(list(written.values()), dtype=torch.int64)
 
     def state(self) -> dict[str, Any]:
+        """The slots of each class, for a checkpoint."""
         return {"slots": {kind: list(own) for kind, own in self.slots.items()}}
 
     def load(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned."""
         self.slots = {int(kind): list(own) for kind, own in state["slots"].items()}
 
 
@@ -174,7 +176,7 @@ def cutmix(x: Tensor, owner: Tensor, probability: float, chance: Chance) -> tupl
     """
     if x.dim() != 4 or x.shape[1] == 1 or chance.mix >= probability:
         return x, torch.arange(len(owner), device=owner.device), 1.0
-    # the samples stand task by task, so that sorting by (task + random) shuffles within tasks
+    # the samples are ordered by task, so sorting by (task + random) shuffles within tasks
     other = (owner + chance.keys).argsort()
     half = math.sqrt(1 - chance.left) / 2
     rows, columns = (

@@ -22,14 +22,14 @@ class GEM(Replay, entry=METHODS["gem"]):
 
         v = argmin 1/2 v^T (G G^T + 1e-3 I) v + (G g)^T v   over v >= margin,   rows of G: the g_k.
 
-    samples : memory samples a step, of each past task or (`--replay mixed`) in all; 0: all there are, as in the paper
+    samples : memory samples per step, of each past task or (`--replay mixed`) in all; 0: all there are, as in the paper
     """
 
     _past = 0
     _whole: tuple[Ledger, int, list[Draw]] | None = None  # the memory's samples by task, as long as they stay
 
     def loss(self, batch: Batch) -> Tensor:
-        self._past = min(batch.task, self.memory.past)  # the present task is no constraint
+        self._past = min(batch.task, self.memory.past)  # the present task is not a constraint
         return self.batch_losses(batch).mean()
 
     def adjust_gradients(self) -> None:
@@ -44,7 +44,7 @@ class GEM(Replay, entry=METHODS["gem"]):
             assign(weights, shaped(projected(g, rows, self.options.margin), weights, [own, *past]))
 
     def _draws(self) -> list[Draw]:
-        """One a past task with samples."""
+        """One draw per past task with samples."""
         if self.options.samples:
             return by_task(self.draw(self.memory, self._past, self.options.samples))
         ledger = self.memory.ledger
@@ -55,7 +55,7 @@ class GEM(Replay, entry=METHODS["gem"]):
 
 
 def by_task(draw: Draw) -> list[Draw]:
-    """One draw a task."""
+    """One draw per task."""
     parts = zip(*(torch.split(column, draw.counts) for column in (draw.slots, draw.weight, draw.owner)), strict=True)
     return [
         Draw(slots, [task], [len(slots)], weight, owner)

@@ -14,10 +14,12 @@ Gradient = list[Tensor | None]
 
 
 def weights_of(model: nn.Module) -> list[nn.Parameter]:
+    """The parameters of a model that are trained."""
     return [p for p in model.parameters() if p.requires_grad]
 
 
 def gradient(loss: Tensor, weights: Sequence[Tensor]) -> Gradient:
+    """The gradient of a loss with respect to these weights; None for a weight without a part in it."""
     return list(torch.autograd.grad(loss, weights, allow_unused=True))
 
 
@@ -48,6 +50,7 @@ def combined(a: float | Tensor, left: Gradient, b: float | Tensor, right: Gradie
 
 
 def assign(weights: Sequence[Tensor], gradient: Gradient) -> None:
+    """Write a gradient into the weights' `grad`, from which the optimiser takes it."""
     for weight, part in zip(weights, gradient, strict=True):
         weight.grad = part
 

@@ -26,6 +26,7 @@ class Pool:
     permutations: Tensor | None  #: (T, H * W)
 
     def raw(self, places: Tensor, owner: Tensor) -> Tensor:
+        """The images at some places, in the pixel order of their tasks."""
         x = self.images.index_select(0, self.index[places])
         if self.permutations is None:
             return x

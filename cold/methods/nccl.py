@@ -1,4 +1,4 @@
-"""NCCL: step sizes for past and present that keep the forgetting term small."""
+"""NCCL: step sizes for past and present gradients that keep the forgetting term small."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class JointBatch:
 
 
 class Replay(Method, entry=REPLAY):
-    """Memory, draws and keeping. Without a name of its own: a ground for methods, not a method."""
+    """The memory, drawing from it and filling it. It has no name: it is a base class, not a method."""
 
     replays_present: ClassVar[bool] = True  #: whether samples of the present task are drawn, where the memory has some
 
@@ -89,6 +89,7 @@ class Replay(Method, entry=REPLAY):
         return loss
 
     def after_step(self, batch: Batch) -> None:
+        """After an update: pass the batch through the reservoir, where the memory is filled along the stream."""
         if self.streaming:
             self.kept(*self.ahead(self.memory).observe(batch.raw, batch.y, batch.task))
 

@@ -32,7 +32,7 @@ class Star(DERpp, entry=METHODS["star"]):
     The perturbation counts as a constant, and vectors (biases, BatchNorm) are not perturbed. KL has its minimum 0 at
     the present weights, where its gradient is 0, so the noise is what gives g a direction. The authors' code takes a
     noise of 1e-20, which single precision rounds away: there g consists of rounding errors. The default here is small
-    and yet large enough to be seen, so that g is the curvature times the noise, as the rule intends.
+    but large enough to have an effect, so g is the curvature times the noise, as the rule intends.
     """
 
     def loss(self, batch: Batch) -> Tensor:
@@ -74,7 +74,7 @@ class Star(DERpp, entry=METHODS["star"]):
         return (functional.kl_div(log_q, p, reduction="none").sum(dim=1) * share).sum()
 
     def _logits(self, weights: Weights, x: Tensor, runs: Runs) -> Tensor:
-        """Of the network with some of its weights replaced."""
+        """The logits of the network with some of its weights replaced."""
 
         def network(x: Tensor, runs: Runs) -> Any:
             return functional_call(self.model, weights, (x, runs))

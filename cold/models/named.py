@@ -1,4 +1,4 @@
-"""Networks that a user names: a factory in a package of one's own, or a model of timm.
+"""Networks that a user names: a factory in the user's own package, or a model of timm.
 
     package.module:factory     called with the shape of a sample if it takes an argument; gives a module of features
     timm:NAME                  the model of that name without its classifier, its weights drawn from the run's seed
@@ -83,7 +83,7 @@ def _of_timm(name: str, file: str, shape: tuple[int, ...]) -> nn.Module:
         raise ColdError(f"timm cannot be imported ({_reason(error)}); pip install 'cold-continual[timm]'") from None
     try:
         module: nn.Module = timm.create_model(name, pretrained=False, num_classes=0, in_chans=shape[0])
-    except Exception as error:  # whatever an unknown name or a wrong size makes of itself
+    except Exception as error:  # whatever error an unknown name or a wrong size causes
         raise ColdError(f"timm has no model {name!r} for images of shape {shape}: {_reason(error)}") from None
     if file:
         _load(module, Path(file).expanduser(), name)

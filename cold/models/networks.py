@@ -27,7 +27,7 @@ class HeadedModel(nn.Module):
         """Logits of consecutive pieces of the batch: one tensor (count, width) per run (head, count).
 
         One pass through the backbone, and one through a head for neighbouring runs that share it. A head that
-        no run names takes no part, so that its gradient stays None and no optimiser moves it.
+        no run names takes no part, so its gradient stays None and no optimiser moves it.
         """
         features = self.backbone(x)
         if len(runs) == 1 and runs[0][1] == len(x):
@@ -45,8 +45,8 @@ class HeadedModel(nn.Module):
 
 
 class Stack(nn.Sequential):
-    """An `nn.Sequential` whose forward stands here: torch does not look into its own one when a module compiles itself,
-    and then compiles the layers apart (a ResNet's blocks) or not at all (Linear layers)."""
+    """An `nn.Sequential` whose forward is defined here: when a module compiles itself, torch does not look into its own
+    one, and compiles the layers separately (a ResNet's blocks) or not at all (Linear layers)."""
 
     def forward(self, x: Tensor) -> Tensor:
         for layer in self:

@@ -31,6 +31,7 @@ class RunsFoundOnce:
         self._by_settings: dict[tuple[Path, ...], dict[str, list[Result]]] = {}
 
     def below(self, folders: tuple[Path, ...]) -> FoundRuns:
+        """All runs below some folders, looked for once."""
         if folders not in self._found:
             self._found[folders] = find_runs(*folders)
         return self._found[folders]
@@ -151,7 +152,7 @@ class TrainingData:
         return any(len({str(run.config.get(panel.field)) for run in curve.runs}) > 1 for curve in curves)
 
     def _nothing(self, missing: Panel, runs: tuple[Result, ...], folder: Path) -> str:
-        """In one line: which runs are not there, and how to come by them or by a smaller picture."""
+        """In one line: which runs are missing, and how to get them or a smaller picture."""
         kept = "" if self.profile is None else f" with profile {self.profile}"
         places = " or ".join(map(str, self._folders(folder)))
         words = f"no stored runs of {_words(missing)}{kept} in {places}; make them with: {self.command}"

@@ -1,6 +1,6 @@
 """Training figures from their tidy table: curves over a setting or over tasks, and heatmaps over tasks.
 
-What is drawn is in the table, so that the CSV beside a picture has every number of it.
+All that is drawn is in the table, so the CSV beside a picture contains every number in it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def draw_training(tables: Mapping[str, Table]) -> Figure:
 
 
 def _comparable(table: Table) -> tuple[Table, str]:
-    """Without printed numbers of another number of tasks, and a word on how many those were."""
+    """The rows without printed numbers for another number of tasks, and a remark on how many those were."""
     paper = table["source"] == "paper"
     keep = ~paper
     for panel in table.values("panel"):

@@ -23,6 +23,7 @@ _FLOOR = 0.008  # nats; smaller ones are drawn here
 
 
 def draw_requested(tables: Mapping[str, Table]) -> Figure:
+    """Delivered against requested forgetting (top) and accuracy (bottom), one column per benchmark."""
     rows = list(next(iter(tables.values())).rows())
     titles = list(dict.fromkeys(row["title"] for row in rows))
     with s.styled():
@@ -81,6 +82,7 @@ def _log(ax: Axes, values: Sequence[float]) -> None:
 
 
 def draw_gauge(tables: Mapping[str, Table]) -> Figure:
+    """Forgetting on the test data against forgetting by the gauge, one panel per benchmark."""
     rows = list(next(iter(tables.values())).rows())
     titles = list(dict.fromkeys(row["title"] for row in rows))
     with s.styled():
@@ -105,6 +107,7 @@ def draw_gauge(tables: Mapping[str, Table]) -> Figure:
 
 
 def draw_front(tables: Mapping[str, Table]) -> Figure:
+    """Accuracy of newly learnt tasks against forgetting, one panel per benchmark and one line per method."""
     rows = list(next(iter(tables.values())).rows())
     titles = list(dict.fromkeys(row["title"] for row in rows))
     with s.styled():

@@ -1,7 +1,7 @@
 """How each method looks in every figure: a colour, a marker and a line of its own, by its name in the catalogue.
 
 Methods that build on one another often nearly coincide, such as DER and DER++. The later one has gaps in its line, a
-hollow and larger mark, and lies on top, so that the earlier one shows through.
+hollow and larger mark, and lies on top, so the earlier one shows through.
 """
 
 from __future__ import annotations

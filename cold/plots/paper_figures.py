@@ -69,6 +69,7 @@ class TrainingFigure:
 
     @property
     def label(self) -> str:
+        """The paper's label of the figure."""
         return f"fig:{self.id}"
 
     def on(self, dataset: str | None) -> TrainingFigure:

@@ -1,4 +1,4 @@
-"""Forgetting on request, in pictures: what was requested and what came, what the gauge saw, and at what price.
+"""Forgetting on request, in pictures: what was requested and delivered, what the gauge measured, and what it cost.
 
 The runs are those of the studies `forget`, `front` and `robust` (cold/studies), found by their settings.
 """
@@ -132,7 +132,7 @@ def _gauge(runs: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def _front(runs: Sequence[Result]) -> list[dict[str, Any]]:
-    """Of the benchmarks on which baselines were run, too."""
+    """The runs on the benchmarks on which baselines were run, too."""
     compared = {run.dataset for run in runs if run.config["method"] != "cold-distill"}
     rows = []
     for run in runs:

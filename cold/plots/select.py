@@ -50,7 +50,7 @@ def curves_of(panel: Panel, runs: Sequence[Result], profile: str | None = None) 
         if same(run.dataset, panel.dataset)
         and any(same(str(run.config.get("method", "")), method) for method in panel.methods)
         and _of_profile(run, profile)
-        and run.config.get("evaluate_on", "test") == "test"  # validation results choose settings, no more
+        and run.config.get("evaluate_on", "test") == "test"  # validation results are used only to choose settings
         and _shows(panel, run)
     ]
     moving = {panel.field, *_FOLLOW.get(panel.field, ())}

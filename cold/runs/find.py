@@ -27,6 +27,7 @@ class FoundRuns(Mapping[str, Result]):
 
     @property
     def problems(self) -> tuple[str, ...]:
+        """One line for each run that cannot be read."""
         return tuple(self.damaged.values())
 
     def of(self, config: RunConfig, data: str | None = None) -> Result | None:

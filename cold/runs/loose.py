@@ -64,9 +64,11 @@ class ArrayFile:
         self._open: Npz | None = None
 
     def names(self) -> list[str]:
+        """The names of all arrays in the file."""
         return self._opened().names()
 
     def read(self, member: str) -> NDArray[Any]:
+        """One array of the file, checked."""
         return check_array(member.rpartition("/")[2], self._opened().read(member), self.path)
 
     def _opened(self) -> Npz:

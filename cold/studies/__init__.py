@@ -7,7 +7,7 @@ price       what runs of a study cost, from what finished ones took
 sequential  when a claim may be looked at again after more seeds, and how sure it then has to be (sequential.toml)
 
 A study has one or more grids per profile: `paper` is the printed settings, `cpu` a reduced size for a laptop, `smoke`
-some seconds for tests. `profiles.toml` has the reduced settings of each dataset, so that studies share their runs.
+some seconds for tests. `profiles.toml` has the reduced settings of each dataset, so studies share their runs.
 """
 
 from .sequential import Look, sequential_rule

@@ -28,11 +28,13 @@ class Work:
 
     @property
     def units(self) -> float:
+        """All work of the run in passes of one sample, forward and backward."""
         inside = sum(steps * samples for steps, samples in zip(self.steps, self.samples, strict=True))
         return inside + self.extra + FORWARD * self.forward
 
 
 def work(config: RunConfig) -> Work:
+    """How much work a run is, from its settings alone; raises `ColdError` if the size of its data is not known."""
     tasks, train, test = sizes(config)
     steps = config.epochs * math.ceil(train / config.batch_size)
     entry = METHODS.get(canonical(config.method))

@@ -1,4 +1,4 @@
-"""What of a study is on disk, and what the rest will take: runs, time and memory, before anything runs.
+"""Which runs of a study are on disk, and what the rest will cost in time and memory, before anything runs.
 
 Time on this machine comes from steps that are made and timed, on noise of the right shape; GPU hours come from a
 stated throughput.
@@ -38,9 +38,11 @@ class Standing:
 
     @property
     def runs(self) -> int:
+        """The number of all runs."""
         return len(self.finished) + len(self.failed) + len(self.missing)
 
     def as_dict(self) -> dict[str, Any]:
+        """The standing as plain values."""
         return {
             "study": self.study, "profile": self.profile, "runs": self.runs, "failed": self.failed,
             "finished": {run_id: str(folder) for run_id, folder in self.finished.items()},
@@ -76,13 +78,15 @@ class Estimate:
     memory_bytes: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
+        """The estimate as plain values."""
         return asdict(self)
 
 
 def estimates(
     chosen: Sequence[Study], profile: str, *, finished: Collection[str] = (), throughput: float | None = None
 ) -> list[Estimate]:
-    """An estimate a study: hours of one GPU from a stated throughput, or hours of one core from steps measured now."""
+    """One estimate per study: hours of one GPU from a stated throughput, or hours of one core from steps measured
+    now."""
     seen = set(finished)
     found = []
     for study in chosen:
@@ -175,7 +179,7 @@ def measure(config: RunConfig) -> Speed:
     trainer.evaluate(trainer.model)
     return Speed(
         first=median(steps[: half - 1]),
-        last=median(steps[half:]),  # without the one that has a task's end and beginning in it
+        last=median(steps[half:]),  # without the step at which one task ends and the next begins
         evaluate=(now() - start) / (2 * _TESTS),
         memory=peak_memory(trainer.device),
     )

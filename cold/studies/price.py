@@ -41,6 +41,7 @@ class Price:
         return None if self.to_come is None or not missing else self.to_come / missing
 
     def as_dict(self) -> dict[str, Any]:
+        """The price as plain values, with the core-minutes per missing run."""
         return {**asdict(self), "each": self.each}
 
 
@@ -73,7 +74,7 @@ def seconds_per_pass(runs: Iterable[Result], profile: str) -> dict[str, float]:
             continue
         try:
             units = work(stored_config(run)).units
-        except ColdError:  # a dataset that nobody has counted
+        except ColdError:  # a dataset of unknown size
             continue
         name = str(run.config["dataset"])
         seconds[name] = seconds.get(name, 0.0) + run.seconds

@@ -60,10 +60,12 @@ class Picture:
 
     @classmethod
     def of(cls, text: str) -> Picture:
+        """A picture from "ID" or "ID on DATASET"."""
         figure, _, dataset = text.partition(" on ")
         return cls(figure.strip(), dataset.strip() or None)
 
     def command(self, profile: str, out: Path) -> str:
+        """The command that draws the picture from the runs in `out`."""
         place = "" if self.dataset is None else f" --dataset {self.dataset}"
         return f"cold plot {self.figure}{place} --profile {profile} --runs {out}"
 
@@ -113,6 +115,7 @@ class Study:
         return replace(self, grids={profile: found for profile, found in grids.items() if found})
 
     def grids_of(self, profile: str) -> tuple[Grid, ...]:
+        """The grids of a profile; raises `ColdError` if the study has none."""
         if profile not in PROFILES:
             raise unknown_name("profile", profile, PROFILES)
         if not self.grids.get(profile):
@@ -140,7 +143,7 @@ def all_studies() -> tuple[Study, ...]:
 
 
 def find_study(name: str) -> Study:
-    """A study by id, or one's own by the path of its TOML file."""
+    """A study by its id, or a user's own by the path of its TOML file."""
     known = {study.id: study for study in all_studies()}
     if name in known:
         return known[name]
@@ -150,6 +153,7 @@ def find_study(name: str) -> Study:
 
 
 def read_study(path: Path) -> Study:
+    """The study of a TOML file; raises `ColdError` if an entry is unknown or of the wrong kind."""
     raw = read_config(path)
     _known_keys(path, raw, _TOP, "")
     _check_kinds(path, raw, "")

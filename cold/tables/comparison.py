@@ -1,4 +1,5 @@
-"""A comparison with its results: rows filled from stored runs, ranked, held against each other and the paper."""
+"""A comparison with its results: rows filled from stored runs, ranked, and compared with each other and with the
+paper."""
 
 from __future__ import annotations
 
@@ -38,6 +39,7 @@ class ComparedRow:
 
     @cached_property
     def acc(self) -> dict[int, float]:
+        """The average accuracy by seed, per cent."""
         return {seed: float(run.metrics["acc"] or 0.0) for seed, run in self.runs.items()}
 
     @cached_property
@@ -59,6 +61,7 @@ class ComparedRow:
 
     @property
     def ids(self) -> frozenset[str]:
+        """The ids of the runs behind the row."""
         return frozenset(run.run_id for run in self.runs.values())
 
 
@@ -70,6 +73,7 @@ class Comparison:
     rows: tuple[ComparedRow, ...]
 
     def row(self, key: str) -> ComparedRow | None:
+        """The row with this key, or None."""
         return next((one for one in self.rows if one.row.key == key), None)
 
     @cached_property
@@ -99,6 +103,7 @@ class Comparison:
 
     @property
     def contrasts(self) -> Iterator[tuple[ComparedRow, ComparedRow, Difference]]:
+        """The paired difference of each declared pair of rows that has runs in common."""
         for left, right in self.terms.contrasts:
             one, other = self.row(left), self.row(right)
             found = paired(one.acc, other.acc) if one and other and one.ids != other.ids else None
@@ -112,6 +117,7 @@ class Comparison:
 
     @property
     def complete(self) -> bool:
+        """Whether every row has the runs of all its seeds."""
         return all(one.row.absent or len(one.runs) == len(one.row.seeds) for one in self.rows)
 
     @property

@@ -1,4 +1,4 @@
-"""What stands below a table: terms, reductions, differences, what is missing and where the numbers come from."""
+"""The notes below a table: terms, reductions, differences, what is missing and where the numbers come from."""
 
 from __future__ import annotations
 

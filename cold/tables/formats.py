@@ -1,5 +1,5 @@
-"""Tables for readers (terminal, Markdown, LaTeX, CSV; what to know about a sheet stands in comments of the format) and
-for scripts (plain data: every number, its runs and its settings)."""
+"""Tables for readers (terminal, Markdown, LaTeX and CSV, with notes as comments of the format) and for scripts (plain
+data: every number, its runs and its settings)."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def fill_table(
     again : also make runs anew that followed an earlier rule of their method, and put them in the place of the stored
 
     Runs for tuning come first: which final runs there are depends on what tuning chose, so each round makes what can
-    be named by then, until nothing is left to do. Weights are not kept, so that finished rows are small enough to be
+    be named by then, until nothing is left to do. Weights are not kept, so finished rows are small enough to be
     committed.
     """
     from ..grid import fill  # noqa: PLC0415  (joblib and more, only where runs are made)

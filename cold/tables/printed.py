@@ -1,4 +1,4 @@
-"""The two tables that need no runs: complexity and hyper-parameters, the paper's beside what is declared here."""
+"""The two tables that need no runs: complexity and hyper-parameters, the paper's numbers beside those declared here."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _FIELDS = {
 
 
 def complexity(call: str, measured: Path | None = None) -> Sheet:
-    """Operations a batch and storage: printed, declared, and measured where `cold methods --measure` was kept."""
+    """Operations per batch and storage: printed, declared, and measured where `cold methods --measure` was kept."""
     printed, found = printed_costs(), _measured(measured)
-    columns = ["method", "printed: a batch", "declared", "printed: storage", "declared"]
+    columns = ["method", "printed: per batch", "declared", "printed: storage", "declared"]
     if found:
-        columns += ["ms a step, task 2", "last task", "numbers stored, task 2", "last task"]
+        columns += ["ms per step, task 2", "last task", "numbers stored, task 2", "last task"]
     rows = []
     for name in (*printed, *(name for name in sorted(METHODS) if name not in printed)):
         own, row = METHODS[name], printed.get(name)
@@ -42,7 +42,7 @@ def complexity(call: str, measured: Path | None = None) -> Sheet:
     ]
     if not found:
         notes.append(f"no measured costs: cold methods --measure --json > {MEASURED} keeps some for this table")
-    title = "Operations a batch and storage beside the model (tab:complexity_comparison)"
+    title = "Operations per batch and storage beside the model (tab:complexity_comparison)"
     return Sheet(title, tuple(Column(name) for name in columns), tuple(rows), tuple(notes), (), _origin(call))
 
 

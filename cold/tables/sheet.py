@@ -22,6 +22,8 @@ DASH = "–"
 
 @dataclass(frozen=True)
 class Column:
+    """A column: its name, the kind of its entries, their digits, and whether terminals show it."""
+
     name: str
     kind: str = "text"  #: text, spread, difference or interval
     digits: int = 2
@@ -30,6 +32,8 @@ class Column:
 
 @dataclass(frozen=True)
 class Entry:
+    """One entry of a table: a text, a number or an interval, bold or not."""
+
     value: Value = None
     bold: bool = False
 

@@ -127,6 +127,7 @@ def using(path: Path | None) -> Iterator[None]:
 
 
 def declarations() -> Settings:
+    """The comparisons that are in force: those of the user within `using`, else those of this package."""
     other = _other.get()
     return _built_in() if other is None else other[1]
 

@@ -24,10 +24,12 @@ class WantedRun:
 
     @cached_property
     def config(self) -> RunConfig:
+        """The settings of the run."""
         return identified(build_config(None, self.flags))
 
     @cached_property
     def run_id(self) -> str:
+        """The name of the run on disk."""
         return self.config.run_id
 
     def command(self, *, again: bool = False) -> str:

@@ -106,7 +106,7 @@ class Journal:
         self._study.tell(number, acc)
 
     def fail(self, number: int, error: str) -> None:
-        """The trial could not go on, for instance as its loss was no number."""
+        """The trial could not continue, for instance because its loss was not a number."""
         self._live(number).set_user_attr("error", error)
         self._study.tell(number, state=self._optuna.trial.TrialState.FAIL)
 
@@ -129,7 +129,7 @@ def first_proposals(space: Sequence[Dimension], count: int, seed: int) -> list[d
 def proposal(trials: Sequence[Trial], space: Sequence[Dimension], seed: int) -> dict[str, float]:
     """One more trial, drawn by TPE near those that did well and away from those under way.
 
-    It depends on the arguments alone, so that a search that was killed goes on with the same proposals.
+    It depends on the arguments alone, so a search that was killed continues with the same proposals.
     """
     optuna = load_optuna()
     key = int(np.random.SeedSequence([seed, len(trials)]).generate_state(1)[0])
@@ -161,7 +161,7 @@ def _as_optuna(trial: Trial, distributions: Mapping[str, BaseDistribution]) -> F
 
 
 def _mend(path: Path) -> None:
-    """After a kill: a last line that was not written to its end goes, and so does the lock of the dead."""
+    """After a kill: remove an incomplete last line and the lock of the killed program."""
     path.with_name(f"{path.name}.lock").unlink(missing_ok=True)  # a link; who calls this is the only writer
     if path.exists():
         content = read_bytes(path)
@@ -173,7 +173,7 @@ def _mend(path: Path) -> None:
 
 @contextmanager
 def _damaged(path: Path) -> Iterator[None]:
-    """Whatever Optuna says of a journal that it cannot read."""
+    """Turns whatever Optuna raises for an unreadable journal into one line."""
     try:
         yield
     except ColdError:

@@ -5,12 +5,12 @@ of a run. All methods have the same rule, and so the same number of settings for
 
 A round starts with some settings; all of them learn a quarter of the tasks, the better half of them goes on to half of
 the tasks, and the better half of those to the end. What is learned is not learned again: a trial goes on from its
-checkpoint. Settings are compared with those of the same round only, when all of these have come as far, so that the
-outcome does not depend on which worker was first.
+checkpoint. Settings are compared only with those of the same round, when all of these have reached the same point, so
+the outcome does not depend on which worker was first.
 
-Why tasks, and not fewer images: a run that has learned some of its tasks is the beginning of the very run that is asked
-for, with the same steps per task, the same memory and the same queues. Why a quarter at least, and half of them kept:
-docs/tuning.md has what stored runs say about it.
+Why tasks, and not fewer images: a run that has learned some of its tasks is the beginning of the very run that is
+wanted, with the same steps per task, the same memory and the same queues. Why a quarter at least, and half of them
+kept: docs/tuning.md has what stored runs say about it.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Round:
 
     @property
     def numbers(self) -> range:
+        """The numbers of the trials of this round."""
         return range(self.first, self.first + self.rungs[0].trials)
 
     @property

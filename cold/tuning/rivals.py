@@ -51,10 +51,10 @@ def compare_settings(
 ) -> Rivals:
     """Run what both chose on the benchmark and size of the first, on test data.
 
-    Of the second only what it chose counts (learning rate, main parameter), so that settings which were chosen for
-    another size can be held against those for this one. Runs that are there are not made again.
+    Of the second, only what it chose counts (learning rate, main parameter), so settings that were chosen for another
+    size can be compared with those for this one. Runs that are there are not made again.
 
-    seeds      : other ones than those of the tuning runs
+    seeds      : different from those of the tuning runs
     limit_test : test images per task, of both; None: as the first has it
     """
     from ..grid import fill  # noqa: PLC0415  (joblib and more)

@@ -1,10 +1,10 @@
 """Successive halving on validation data: `prepare` says what is to be done, `tune` does it, and a second call goes on.
 
 What holds: proposals depend on the seed and on the accuracies of earlier rounds alone, and trials are compared when all
-of a round have come as far. A run on a CPU with a given number of threads (1 unless told) repeats bit by bit. So the
-chosen settings do not depend on the number of workers, nor on the engine, nor on how often a search was killed, as long
-as all workers have the same kind of processor and the same versions; elsewhere runs agree up to rounding, which may
-change the order of trials that are nearly equal.
+trials of a round have reached the same point. A run on a CPU with a given number of threads (1 unless told) repeats bit
+by bit. So the chosen settings do not depend on the number of workers, nor on the engine, nor on how often a search was
+killed, as long as all workers have the same kind of processor and the same versions; elsewhere runs agree up to
+rounding, which may change the order of trials that are nearly equal.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Search:
     command: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        _ = self.rounds  # a budget or a setting that cannot be is said before any work is done
+        _ = self.rounds  # an impossible budget or setting is reported before any work is done
 
     @cached_property
     def start(self) -> RunConfig:
@@ -62,6 +62,7 @@ class Search:
 
     @cached_property
     def rounds(self) -> tuple[Round, ...]:
+        """The rounds that the budget pays for."""
         assert self.start.tasks is not None
         return planned(self.budget, self.start.tasks)
 
@@ -72,6 +73,7 @@ class Search:
 
     @property
     def seed(self) -> int:
+        """The seed of the trials."""
         return self.start.seed
 
     @cached_property
@@ -86,7 +88,7 @@ class Search:
         return identified(build_config(None, layered(self.base, chosen_settings(self.space, values))))
 
     def settings(self, values: Mapping[str, float]) -> Settings:
-        """What a run with these values is told: the settings without those of tuning and without the place."""
+        """The settings of a run with these values, without those of tuning and without the place."""
         told = layered(self.base, chosen_settings(self.space, values))
         by_name = {name: getattr(self.start, name) for name in ("dataset", "method", "model")}  # never a path
         kept = {name: value for name, value in told.items() if name not in (*_OF_TUNING, *PLACE)}
@@ -117,6 +119,7 @@ class Tuned:
 
     @property
     def settings(self) -> Settings:
+        """The chosen settings, as flags of `cold run`."""
         return self.search.settings(self.chosen.values)
 
     @property
@@ -156,8 +159,8 @@ def tune(
 ) -> Tuned:
     """Do what is left of a search; its journal and its runs are in <out>/<search.name>.
 
-    Settings whose run fails, for instance as its loss is no number, are the worst. If all runs of a round fail at the
-    first look, that is an error with the first reason.
+    Settings whose run fails, for instance because its loss is not a number, rank last. If all runs of a round fail at
+    the first look, that is an error with the first reason.
 
     retry_failed : also runs that failed when the search was stopped by such an error
     """
@@ -253,11 +256,11 @@ class _Work:
             raise ColdError(f"another program runs {report.busy[0]}; wait for it, the same command then goes on")
         lasting = failures(self.folder)
         for run_id, line in report.failed.items():
-            if run_id not in lasting:  # such as a full disk: not the fault of the settings
+            if run_id not in lasting:  # such as a full disk, which is not due to the settings
                 raise ColdError(f"{run_id}: {line}; the same command goes on")
         if before == 0 and report.failed and not any(tasks in trial.accuracies for trial in self._of(one)):
             line = next(iter(report.failed.values()))
-            raise ColdError(f"every run failed: {line}; when that is mended, go on with --retry-failed")
+            raise ColdError(f"every run failed: {line}; when that is fixed, go on with --retry-failed")
         for run_id, line in report.failed.items():
             for trial in waiting[run_id]:
                 self.journal.fail(trial.number, line)

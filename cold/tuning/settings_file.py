@@ -92,8 +92,8 @@ def read_settings(path: Path) -> Chosen:
     found = told.get("format") if isinstance(told, dict) else None
     if found != FORMAT:
         raise ColdError(
-            f"{path} is no file of chosen settings: its [{PROVENANCE}] has the format {shown(found)}, not {FORMAT!r}; "
-            "for a plain file of settings take --config"
+            f"{path} is not a file of chosen settings: its [{PROVENANCE}] has the format {shown(found)}, not "
+            f"{FORMAT!r}; for a plain file of settings take --config"
         )
     try:
         origin = msgspec.convert(told, Origin)

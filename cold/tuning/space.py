@@ -1,7 +1,7 @@
 """What is searched of a method: its learning rate and its main parameter, each on a log scale.
 
 Both are declared once, in `cold/tables/comparisons.toml`: `[tuning].lr` and `[method.NAME].parameter` list the values
-that the tables try. Here they become ranges, twice as wide on the log scale as the listed values, so that a best value
+that the tables try. Here they become ranges, twice as wide on the log scale as the listed values, so a best value
 beyond them can be found. Where the settings at hand have a value outside, the range lies around that value instead.
 """
 
@@ -21,7 +21,7 @@ from ..presets import build_config
 from ..tables.terms import Parameter, Settings, Tuning, layered, source_name
 
 _LEAST = 3.0  # by this factor at least a range reaches beyond the listed values
-_DIGITS = 3  # of a value that is tried: more would say nothing and cannot be typed
+_DIGITS = 3  # digits of a value that is tried: more would be meaningless and hard to type
 _EDGE = 0.05  # of a range, at either end
 
 

@@ -1,4 +1,4 @@
-"""Stored runs, made again from their own records, held against what is stored, and put in its place.
+"""Stored runs are made again from their own records, compared with what is stored, and may replace it.
 
 again    stored runs made again with their own settings
 compare  bit for bit where versions and kernels are the same, else within a tolerance

@@ -45,7 +45,7 @@ def run_again(
     out       : folder for the new runs, which stay there; by default a folder `again` beside the stored ones, which
                 goes away as they end
     replacing : asked, with the stored run and the new one, whether that belongs in its place. Nothing is removed before
-                its successor is complete, so that a stopped call loses nothing; the same call goes on with runs that
+                its successor is complete, so a stopped call loses nothing; the same call goes on with runs that
                 were begun
     """
     made: list[Again] = []
@@ -112,7 +112,7 @@ def _config(run: Result, data_root: Path | None) -> RunConfig:
 
 
 def _in_memory(result: Result) -> Result:
-    """With all its arrays read, so that its folder may go."""
+    """The run with all its arrays read, so that its folder may be removed."""
     return loaded(result, arrays=dict(result.arrays))
 
 

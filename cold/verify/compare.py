@@ -1,4 +1,4 @@
-"""A stored run held against the one that was made again from its record.
+"""A stored run compared with the one that was made again from its record.
 
 Runs that were computed with the same versions and kernels (`cold.kernels`) must agree bit for bit: in every measure
 and in every value of every array. Where versions or kernels differ, or the stored run does not record its kernels,
@@ -35,6 +35,7 @@ class Verified:
         return self.state in ("identical", "close")
 
     def as_dict(self) -> dict[str, Any]:
+        """The outcome as plain values."""
         return {
             "run_id": self.stored.run_id,
             "folder": str(self.stored.folder),

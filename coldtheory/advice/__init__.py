@@ -9,7 +9,7 @@ answer     all of it together
 page       the same in plain words
 text       numbers, tables and pages as text
 
-other      advice of other packages on things of their own, such as training runs
+other      advice that other packages give, such as advice on training runs
 """
 
 from __future__ import annotations

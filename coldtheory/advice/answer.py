@@ -55,6 +55,7 @@ class Queues:
 
     @property
     def act(self) -> Literal["act", "hardly act", "stay empty"]:
+        """What the queues do in a word, by their largest value and by `ACT`."""
         if self.longest == 0:
             return "stay empty"
         return "act" if max(abs(self.gradient), abs(self.seen)) > ACT else "hardly act"
@@ -93,12 +94,13 @@ class Advice:
 
     @cached_property
     def avg_forgetting(self) -> float:
-        """Mean forgetting over all pairs of tasks and streams; what may be rounding is 0."""
+        """Mean forgetting over all pairs of tasks and streams; values that may be rounding errors are 0."""
         found = float(np.mean(self.run.avg_forgetting))
         return 0.0 if abs(found) <= float(np.mean(TaskFacts(self.run, {}).hat_rounding)) else found
 
     @cached_property
     def avg_seen_loss(self) -> float:
+        """The mean loss on all tasks seen at the V that is judged, over pairs k <= t and streams."""
         return float(np.mean(avg_seen_loss(self.run)))
 
     @cached_property
@@ -151,13 +153,13 @@ def advise(
 ) -> Advice:
     """For these tasks: which V and eta, whether queues act, which theorem holds, and what to change.
 
-    tasks     : `Tasks`, or an array of optima (T, d); of several streams (S, T, d) the means count
+    tasks     : `Tasks`, or an array of optima (T, d); for several streams (S, T, d) means are taken
     V         : a V to judge; without it the advised one
     eta, delta, steps, reference, weights, solver, w0 : as in `simulate`
     statement : a theorem of your own, FILE.py (which is run) or a name, judged like the others
-    remedies  : whether settings are looked for with which the other theorems apply
+    remedies  : whether to look for settings with which the other theorems apply
     name      : what the tasks are called on the page
-    tell      : is told how many steps of how many are done
+    tell      : is called with the number of steps done and the number of all steps
 
     >>> import numpy as np
     >>> advice = advise(2.0 + 0.3 * np.random.default_rng(0).normal(size=(20, 3)), eta=0.01)
@@ -180,8 +182,8 @@ def advise(
     )
     given = None if V is None else number("V", V, above=0)
     told = None if statement is None else statement if isinstance(statement, Statement) else named_statement(statement)
-    setting.run(tasks, 1.0 if given is None else given)  # every complaint about settings comes now
-    with np.errstate(all="ignore"):  # the numbers of a run that diverges are no news
+    setting.run(tasks, 1.0 if given is None else given)  # any error in the settings is raised here
+    with np.errstate(all="ignore"):  # the numbers of a run that diverges need no warning
         return _advice(tasks, setting, given, told, remedies, tasks.name if name is None else name, tell)
 
 

@@ -2,7 +2,7 @@
 
 **For the next task.** V minimises (1/T) sum_t |grad Phi_t(x_{t-1})|^2, the left side of Theorem 3: how far the model is
 from each task before it has seen it. Where all tasks have one Hessian and queues do not act, this is a known function
-of V (`coldtheory.prediction`), and V is its minimiser. Whether queues act is found out by simulating: the closed form
+of V (`coldtheory.prediction`), and V is its minimiser. Whether queues act is found by simulation: the closed form
 *applies* if with queues the gradient differs by at most `APPLIES` from it, at every V of the sweep. Elsewhere V is the
 best one of a sweep, refined around its best point.
 
@@ -10,7 +10,7 @@ best one of a sweep, refined around its best point.
 own training left and of what was forgotten since, so this V balances learning against forgetting. It has no closed
 form.
 
-Only such V are looked at for which Theorem 3 holds, eta alpha_t <= 1, if eta is a given number.
+If eta is a given number, only those V are considered for which Theorem 3 holds, eta alpha_t <= 1.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class Balance:
 
 
 def balance(tasks: Tasks, setting: Setting) -> Balance:
-    """The V of these tasks. Of several streams the mean counts: one V for all of them."""
+    """The V for these tasks. For several streams the mean is taken: one V for all of them."""
     low, high = _range(tasks, setting)
-    for _ in range(_WIDER):  # long queues may leave small V only
+    for _ in range(_WIDER):  # with long queues only small V may be allowed
         V = np.geomspace(low, high, _POINTS)
         sweep = setting.run(tasks, V)
         allowed = _allowed(sweep, setting)
@@ -103,8 +103,8 @@ def avg_seen_loss(run: Run) -> Array:
 
 
 def _range(tasks: Tasks, setting: Setting) -> tuple[float, float]:
-    """From V with which nothing moves to the largest one that eta allows; or, where the step follows V, from V that
-    leaves everything to the queues to V that leaves them nothing."""
+    """From a V with which the model hardly moves to the largest one that eta allows; or, where the step follows V, from
+    a V with which the queues dominate to one with which they have no effect."""
     L, l = float(tasks.phi.smoothness.max()), float(tasks.phi_hat.smoothness.max())  # noqa: E741
     if L == 0:
         raise ColdError("all losses are flat: there is nothing to learn, and no V to choose")
@@ -138,7 +138,7 @@ def _largest_allowed(tasks: Tasks, setting: Setting, V: Array, allowed: np.ndarr
             break
         V = np.geomspace(V[last], V[last + 1], _NEAR)
         allowed = _allowed(setting.run(tasks, V), setting)
-        allowed[0] = True  # it was, and rounding is no reason
+        allowed[0] = True  # it was allowed; a difference is due to rounding
     return float(V[np.flatnonzero(allowed)[-1]])
 
 

@@ -17,8 +17,8 @@ def in_few_dimensions(tasks: Tasks, setting: Setting) -> tuple[Tasks, Setting]:
     """The same tasks and start up to a rigid motion, in the space that x_0 and all optima span.
 
     If every Hessian is a multiple of the identity, models never leave that space, and losses, gradients, angles, the
-    smallest ball and the ideal problem depend on distances alone. Tasks that are few for their parameters become much
-    smaller so. Matrices, samples and a rule that may look at coordinates stay as they are.
+    smallest ball and the ideal problem depend on distances alone. Where there are few tasks with many parameters, this
+    makes them much smaller. Matrices, samples and rules that may look at coordinates stay as they are.
     """
     same = tasks.phi_hat is tasks.phi
     count = tasks.T * (1 if same else 2)

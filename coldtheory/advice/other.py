@@ -1,4 +1,4 @@
-"""Advice of other packages: on a training run, say, of which this package knows nothing.
+"""Advice from other packages, for example on a training run, of which this package knows nothing.
 
 A package that declares
 

@@ -13,7 +13,7 @@ from .text import Page, Part, Table, percent, shown
 from .verdicts import Remedy, Ruling, Verdict
 
 _GRADIENT = "average squared gradient"
-_CHANCE = "memory_size"  # holds with probability 0.95: it may fail without being false
+_CHANCE = "memory_size"  # it holds with probability 0.95, so it may fail without being false
 
 
 def page_of(advice: Advice) -> Page:
@@ -64,7 +64,7 @@ def _answer_step(advice: Advice) -> str:
 def _answer_queues(advice: Advice) -> str:
     queues = advice.queues
     if advice.setting.weights == "none":
-        return "have no weight, as you say"
+        return "have no weight, as you asked"
     if advice.diverged:
         return "not judged: the run diverges at this V"
     if queues.act == "stay empty":
@@ -101,12 +101,12 @@ def _answer_forgetting(advice: Advice) -> str:
     if promised.outcome == "holds":
         return f"{words}, promised at most {shown(promised.sharpest.bound)}"
     if counted.outcome == "holds":
-        return f"{words}; counted at most {shown(counted.main.bound)}, nothing promised"
+        return f"{words}; at most {shown(counted.main.bound)} by its queues, no guarantee"
     return f"{words}; no theorem bounds it for such a run"
 
 
 def _name(title: str) -> str:
-    """Of a title the part that names the statement.
+    """The part of a title that names the statement.
 
     >>> _name("Theorem 3: average squared gradient, gradient descent")
     'Theorem 3'
@@ -182,7 +182,7 @@ def _by_bound(advice: Advice) -> str:
         mean_over_streams(one, len(sweep.V)) for one in (np.where(bound.applicable, bound.rhs, np.inf), bound.lhs)
     )
     if not np.isfinite(rhs).any():
-        return "Theorem 3 applies at no V of the sweep, so that its right side advises none."
+        return "Theorem 3 applies at no V of the sweep, so its right side recommends none."
     best = int(rhs.argmin())
     return (
         f"The right side of Theorem 3, read at the models, is smallest at V = {shown(float(sweep.V[best]))}: there it "
@@ -225,7 +225,7 @@ def _steps(advice: Advice) -> Part:
         reach = float((advice.run.eta * advice.run.alpha).max())
         words = (
             f"With V = {shown(advice.V)} and eta = {shown(float(setting.eta))} the largest eta alpha_t is "
-            f"{shown(reach)}. Theorem 3 asks for at most 1, so that eta may be {shown(advice.eta_theorem)}; it is "
+            f"{shown(reach)}. Theorem 3 asks for at most 1, so eta may be {shown(advice.eta_theorem)}; it is "
             f"printed with half of that. Beyond 2, at eta = {shown(advice.eta_stable)}, a step may climb."
         )
     return Part("Step size", [words])

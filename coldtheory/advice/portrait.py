@@ -49,7 +49,8 @@ class TaskFacts(RunFacts):
 
     @property
     def too_large(self) -> bool:
-        """Whether the infimum over W of <grad Phi_t, grad hatPhi_k> would take minutes; what needs it is left out."""
+        """Whether the infimum over W of <grad Phi_t, grad hatPhi_k> would take minutes; statements that need it are
+        then left out."""
         pairs = math.prod(self.lead) * self.T**2 / 2
         return not self.phi.isotropic and pairs * self.phi.d**3 > _MOST_WORK
 

@@ -132,7 +132,7 @@ _PLAIN = {
     "sum weights": "the weights are the mean of the queues",
     "delta > 0": "delta is 0",
     "sampled memory": "the losses are not means over stored samples",
-    "plain queue": "another controller than the plain queue is used",
+    "plain queue": "a controller other than the plain queue is used",
     "leaky queue": "the controller is not the leaky queue",
     "Yu-Neely controller": "the controller is the plain queue",
     "curvatures are positive multiples of the identity": "the Hessians of these tasks are not",

@@ -30,7 +30,7 @@ class Setting:
     w0: Array | None = None
 
     def run(self, tasks: Tasks, V: ArrayLike) -> Run:
-        """A run that diverges is a number like any other here, and no warning."""
+        """Simulate; a run that diverges is a normal result here and causes no warning."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DivergenceWarning)
             return simulate(tasks, V=V, **vars(self))
@@ -41,6 +41,7 @@ class Setting:
         return self.solver == "gd" and not isinstance(self.eta, str)
 
     def as_json(self) -> dict[str, Any]:
+        """The setting as plain values; a reference that is a function becomes "own"."""
         values = asdict(self) | {"reference": self.reference if isinstance(self.reference, str) else "own"}
         return values | {"w0": None if self.w0 is None else np.asarray(self.w0).tolist()}
 

@@ -53,6 +53,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def lines(self, width: int = WIDTH) -> list[str]:
+        """The table as lines of at most `width` characters."""
         columns = list(zip(self.titles, *self.rows, strict=True))
         widths = [max(len(cell.rstrip()) for cell in column) for column in columns]
         before = sum(widths[:-1]) + 2 * (len(widths) - 1)
@@ -79,6 +80,7 @@ class Part:
     blocks: Sequence[str | Table]
 
     def lines(self, width: int = WIDTH) -> list[str]:
+        """The part as lines: its title in capitals, then its blocks with an empty line after each."""
         found = [self.title.upper()]
         for block in self.blocks:
             found += block.lines(width) if isinstance(block, Table) else _wrapped(block, width)
@@ -104,6 +106,7 @@ class Page:
         return lines
 
     def text(self, width: int = WIDTH) -> str:
+        """The whole page as text of at most `width` columns."""
         lines = [*self.answer_lines(width), ""]
         for part in self.parts:
             lines += part.lines(width)

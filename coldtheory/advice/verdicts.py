@@ -46,7 +46,7 @@ ABOUT: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "pareto": ("distance of two tasks", ("proved",)),
     "memory_size": ("error of the memory", ("average",)),
 }
-#: Statements whose subject a run need not have: they say nothing new of the others.
+#: Statements about features that a run need not have; without them they say nothing new.
 SPECIAL: Mapping[str, Callable[[Setting, Tasks], bool]] = {
     "adaptive_step": lambda setting, _: isinstance(setting.eta, str),
     "memory_size": lambda _, tasks: tasks.samples is not None,
@@ -58,7 +58,8 @@ SPECIAL: Mapping[str, Callable[[Setting, Tasks], bool]] = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """A form of a statement on the run. Of several streams: means, and it applies if it does so in each of them."""
+    """A form of a statement on the run. For several streams: means, and it applies only if it does so in each of
+    them."""
 
     statement: str
     form: str
@@ -88,8 +89,8 @@ class Remedy:
 
 
 def verdicts(facts: TaskFacts, setting: Setting, delta_min: float, statements: Iterable[Statement]) -> list[Verdict]:
-    """All forms of these statements, those that are false as printed included; one that looks at every single step is
-    left out where these are very many."""
+    """All forms of these statements, including those that are false as printed; a form that looks at every single step
+    is left out where there are very many steps."""
     context = Context(setting, facts, delta_min)
     long = setting.solver == "gd" and setting.steps > _MOST_STEPS
     forms = [(told, form) for told in statements for form in told.forms]
@@ -108,6 +109,7 @@ class Ruling:
 
     @property
     def outcome(self) -> Outcome:
+        """The outcome of the main form."""
         return self.main.outcome
 
 
@@ -129,7 +131,7 @@ def rulings(found: Iterable[Verdict], setting: Setting, tasks: Tasks) -> list[Ru
 
 
 class Remedies:
-    """Looks for settings with which statements apply, at the same V; runs that were made are kept."""
+    """Looks for settings with which statements apply, at the same V; runs that it has made are kept."""
 
     def __init__(self, tasks: Tasks, V: float, setting: Setting, delta_min: float, shared: Shared) -> None:
         self.tasks, self.V, self.setting, self.delta_min, self.shared = tasks, V, setting, delta_min, shared

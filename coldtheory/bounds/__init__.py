@@ -89,7 +89,7 @@ STATEMENTS: dict[str, Statement] = {
 
 
 def find_statement(given: str | Statement) -> Statement:
-    """A statement by its name: of this package, or of another one that is installed. No file is run.
+    """A statement by its name, from this package or another installed one. No file is run.
 
     >>> find_statement("thm3").title
     'Theorem 3: average squared gradient, gradient descent'

@@ -151,7 +151,7 @@ STATEMENT = Statement(
         conventions="The mean of the gradients has weights eta_t: tasks with long queues, where steps are short, count "
         "less. For a constant eta it is the plain mean and this is Theorem 3'.",
         proof="The descent lemma gives eta_t (1 - c/2) |grad DPP_t(x_{t-1})|^2 <= DPP_t(x_{t-1}) - DPP_t(x_t), "
-        "summed without dividing by eta_t, so that Lemma 1 telescopes as for Theorem 3'; |grad DPP_t|^2 >= V^2 |grad "
+        "summed without dividing by eta_t, so Lemma 1 telescopes as for Theorem 3'; |grad DPP_t|^2 >= V^2 |grad "
         "Phi_t|^2 - 2 V conflict_t. The second part is the inequality of the harmonic and the arithmetic mean.",
         terms={
             "first loss": "start of the telescoping sum, Phi_1(x_0)",

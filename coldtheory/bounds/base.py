@@ -20,12 +20,12 @@ from ..vocabulary import beyond_the_paper
 if TYPE_CHECKING:
     from .facts import Facts
 
-#: "conjectured": a statement of someone else's, of which nobody has said that it is proved
+#: "conjectured": a user's statement that is not declared to be proved
 Kind = Literal["tight", "valid", "false as printed", "conjectured"]
 
 STANDARD_ERRORS = 5.0  # a statement in expectation counts as broken beyond so many of them
 
-quiet = partial(np.errstate, over="ignore", invalid="ignore")  # a diverged run is "not applicable", not news
+quiet = partial(np.errstate, over="ignore", invalid="ignore")  # a diverged run is "not applicable" and needs no warning
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +47,7 @@ class Bound:
 
     @cached_property
     def rhs(self) -> Array:
+        """The right side: the sum of all terms, an entry per entry of `lhs`."""
         total = np.zeros(np.shape(self.lhs))
         with quiet():
             for term in self.terms.values():
@@ -55,6 +56,7 @@ class Bound:
 
     @property
     def slack(self) -> Array:
+        """rhs - lhs, an entry per entry of `lhs`; negative where the inequality is broken."""
         with quiet():
             return np.asarray(self.rhs - self.lhs)
 
@@ -142,7 +144,7 @@ class Bound:
         )  # fmt: skip
 
     def _room(self) -> Array:
-        """slack/scale; infinite where both sides are 0 or not numbers, which says nothing."""
+        """slack/scale; infinite where both sides are 0 or not numbers, which carries no information."""
         empty = ((self.lhs == 0.0) & (self.rhs == 0.0)) | ~np.isfinite(self.slack) | ~(self.scale > 0)
         with quiet():
             return np.where(empty, np.inf, self.slack / np.where(empty, 1.0, self.scale))

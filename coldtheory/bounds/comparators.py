@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .run_facts import RunFacts
 
 _INTERIOR = 2e-9  # the solver needs a delta' that exceeds the smallest feasible one by this share
-_KEPT = 32  # solutions that are remembered: statements ask for those of the same streams again and again
+_KEPT = 32  # solutions that are cached: statements ask for those of the same streams repeatedly
 _ROUNDING = 1e-9  # share of delta' by which a constraint may seem broken; it is then counted into delta'
 
 

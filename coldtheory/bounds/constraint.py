@@ -76,7 +76,7 @@ STATEMENT = Statement(
         "average of queues does not bound each of them.",
         correct="Average over time as well: the excess over delta is then the mean final queue times 2/T. For a single "
         "past task the excess is Q_k[t]/(t-k).",
-        conventions="inc_k[t] compares with the method's own reference, so this is no statement about the best model.",
+        conventions="inc_k[t] compares with the method's own reference, so this does not concern the best model.",
         proof="Q_k[t] >= Q_k[t-1] + inc_k[t] - delta and Q_k[k] = 0; sum over time, then over k.",
         terms={
             "delta": "the tolerance, once for every pair (k, t)",

@@ -41,6 +41,7 @@ class Energy:
         return np.asarray(np.sqrt(2.0 * (np.maximum(self.B, 0.0) + self.off)) - self.root) / RTOL
 
     def plus(self, more: Array) -> Energy:
+        """The energy with a further part added, its rounding included."""
         return Energy(self.B + more, self.off + 4.0 * _EPS * np.abs(more))
 
 

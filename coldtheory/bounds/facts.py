@@ -150,6 +150,7 @@ class Facts:
 
     @cached_property
     def avg_Qbar(self) -> Array:
+        """(1/T) sum_t Qbar[t-1], (...)."""
         return np.asarray(self.Qbar.mean(axis=-1))
 
     @cached_property

@@ -13,9 +13,9 @@ and, whatever the models and weights (steps 6 and 7 of the proof alone),
 
     mean of F_k[t] over all pairs  <=  delta + 2/(T(T-1)) sum_k Q_k[T]                     (queues)
 
-Conventions: eps_t is measured, so that the exact minimiser, gradient descent, noise, projection and prescribed models
-are all covered. All that is asked of the reference is that it is no worse on task k than x_k. B = O(V T), so that the
-excess over delta falls as sqrt(V/T); for V = T^(1/3) it and Theorem 1's gap are both O(T^(-1/3)) (form rate).
+Conventions: eps_t is measured, so the exact minimiser, gradient descent, noise, projection and prescribed models are
+all covered. All that is asked of the reference is that it is no worse on task k than x_k. B = O(V T), so the excess
+over delta falls as sqrt(V/T); for V = T^(1/3) it and Theorem 1's gap are both O(T^(-1/3)) (form rate).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def rate(facts: Facts, delta_prime: ArrayLike | None = None, w_star: ArrayLike |
 
 def queues(facts: Facts, delta_prime: ArrayLike | None = None, w_star: ArrayLike | None = None) -> Bound:
     """After the run, from the queues that it ended with: delta + 2/(T(T-1)) sum_k Q_k[T]. Nothing is asked of the
-    models, so that it can be evaluated on a network, too; comparators may be given and have no part in it."""
+    models, so it can be evaluated on a network, too; comparators may be given but are not used."""
     pairs = max(facts.T * (facts.T - 1) / 2, 1.0)
     terms = {
         "delta": facts.delta * (1.0 if facts.T > 1 else 0.0),
@@ -123,7 +123,7 @@ STATEMENT = Statement(
     explain=Explanation(
         printed="",
         wrong="",
-        correct="Mean forgetting over all pairs k < t is at most delta + (2/T) sqrt(2 B); B = O(V T), so that the "
+        correct="Mean forgetting over all pairs k < t is at most delta + (2/T) sqrt(2 B); B = O(V T), so the "
         "excess over delta falls as sqrt(V/T) while Theorem 1's gap falls as 1/V.",
         conventions="Case 3, or Case 2 whose candidates include x_k. Mean weights. delta' may exceed delta: the last "
         "part of b_t is then positive. In Case 3 it would be enough that hatPhi_k(w*_t) - hatPhi_k(x_k) <= delta'.",

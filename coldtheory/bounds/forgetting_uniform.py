@@ -1,6 +1,6 @@
 """Real forgetting for every T at once, with V that may move, and for single tasks.  A theorem that the paper lacks.
 
-Problem: `forgetting` speaks of one T and of the mean over all pairs. May one look after every task? May V grow on the
+Problem: `forgetting` is about one T and the mean over all pairs. May one look after every task? May V grow along the
 way, so that T need not be known? And what does it say about one given task?
 
 Statement (Case 3, plain queue, any V_t > 0, x_t minimises DPP_t up to eps_t, w*_t as in Theorem 1). For all s = 2..T:

@@ -130,7 +130,7 @@ _TERMS = {
 _PROOF = (
     "Given what is known before the step (x_{t-1}, the queues, hence alpha_t and DPP_t), smoothness gives E DPP_t(x_t) "
     "<= DPP_t(x_{t-1}) - eta (1 - eta alpha_t/2) |grad DPP_t(x_{t-1})|^2 + alpha_t eta^2 V^2 s^2/2. Lemma 1 holds for "
-    "each run, so that all else is as without noise, in expectation."
+    "each run, so everything else is as without noise, in expectation."
 )
 GRADIENT = Statement(
     id=_GRADIENT[0],

@@ -29,6 +29,7 @@ def printed(facts: Facts) -> Bound:
 
 
 def corrected(facts: Facts) -> Bound:
+    """r the largest distance from a minimiser, and f_t that fits the weights."""
     return _make("corrected", facts, facts.r, facts.gain, "ball", kind="valid")
 
 

@@ -13,8 +13,8 @@ Form `average`, where the memories are drawn independently of each other: D_{Phi
 the mean of the first terms, plus tau sqrt(log(1/p)/2) sqrt(sum_k (r_k width_k + span_k)^2)/T, which falls like
 1/sqrt(T).
 
-Conventions: scatter, unevenness, width and span are those of `coldtheory.memory`. A run is one draw, so that these
-forms may fail on it with probability p (0.05 unless told); only `always` holds for every draw.
+Conventions: scatter, unevenness, width and span are those of `coldtheory.memory`. A run is one draw, so these forms may
+fail on it with probability p (0.05 unless given); only `always` holds for every draw.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .base import Bound, Explanation, Kind, Statement, make
 from .facts import Facts
 
 _NAME = ("memory_size", "new:memory_size")
-P = 0.05  #: the probability with which a draw may break the bound, unless told
+P = 0.05  #: the default probability with which a draw may break the bound
 
 
 def proved(facts: Facts, p: float = P) -> Bound:
@@ -45,7 +45,7 @@ def proved(facts: Facts, p: float = P) -> Bound:
 
 
 def average(facts: Facts, p: float = P) -> Bound:
-    """D_{Phi,hatPhi}[T] itself: independent memories err independently, so that chance averages out."""
+    """D_{Phi,hatPhi}[T] itself: independent memories err independently, so chance averages out."""
     p, draw = probability(p), _draw(facts)
     together = np.sqrt(np.square(draw.apart).sum(axis=-1)) / facts.T
     terms = {

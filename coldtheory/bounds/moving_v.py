@@ -330,7 +330,7 @@ GRADIENT = Statement(
         conventions="c is the smallest eta_t V_t of the run: eta_t = c/V_t exactly, or any step sizes between it and "
         "1/alpha_t.",
         proof="The descent lemma and |grad DPP_t|^2 >= V_t^2 |grad Phi_t|^2 - 2 V_t conflict_t give |grad Phi_t|^2 <= "
-        "(2/(eta_t V_t)) drop_t/V_t + 2 conflict_t/V_t with a drop_t >= 0, so that c may take the place of eta_t V_t. "
+        "(2/(eta_t V_t)) drop_t/V_t + 2 conflict_t/V_t with a drop_t >= 0, so c may take the place of eta_t V_t. "
         "drop_t/V_t has the losses without a factor, which telescope, and the drift divided by V_t, summed by parts.",
         terms={
             **_COMMON_TERMS,

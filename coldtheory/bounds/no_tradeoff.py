@@ -45,7 +45,7 @@ STATEMENT = Statement(
         correct="Models that stay within delta of every past optimum have no queues. The ideal models do so, and have "
         "the ideal loss.",
         conventions="Any models, every reference, the plain queue.",
-        proof="No reference is below the infimum, so that an increment is at most hatPhi_k(x_s) - inf hatPhi_k - "
+        proof="No reference is below the infimum, so an increment is at most hatPhi_k(x_s) - inf hatPhi_k - "
         "delta; and max(Q + d, 0) <= Q + max(d, 0). At x_s = w*_s the sum is over max(delta' - delta, 0) = 0.",
         terms={"excess": "how far each later model was above the infimum of task k by more than delta, added up"},
     ),

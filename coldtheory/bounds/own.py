@@ -16,7 +16,7 @@ Forms may have any names; `printed`, `corrected` and `proved` are looked at firs
 forms on many small runs, `challenge` does its best to break one, `search` looks for its tightest run, `plot bounds
 FILE.py` draws it. `Facts` lists what is known of a run, `Facts.premise` the premises.
 
-Many runs are evaluated at once. Arrays begin with one or more axes of runs (`facts.lead`), so that sums and maxima over
+Many runs are evaluated at once. Arrays begin with one or more axes of runs (`facts.lead`), so sums and maxima over
 tasks need `axis=-1`, and a number per run becomes one per task by `[..., None]`.
 
 References, weights, solvers and dimensions that the premises leave open are all tried, and so are controllers other
@@ -64,7 +64,7 @@ GROUP = "coldtheory.statements"
 LABEL = "own:"  #: begins the label of a statement that is not part of this package
 
 _MARK = "_coldtheory_family"
-_LONGEST = 500  # signs of a message
+_LONGEST = 500  # characters of a message
 _MOST_AXES = 2  # after those of the runs: tasks t, or pairs t, k
 _SAME = 1e-6  # share of its scale by which a side may differ when a run is evaluated alone: rounding is far less
 #: Where a search looks unless the premises or the author say otherwise.
@@ -210,7 +210,7 @@ def load_statement(path: str | Path) -> Statement:
     """
     path = Path(path).expanduser()
     if path.suffix != ".py":
-        raise ColdError(f"{path} is no file of a statement: its name must end in .py")
+        raise ColdError(f"{path} is not a file of a statement: its name must end in .py")
     name = f"coldtheory_statement_{path.stem}"
     module = ModuleType(name)
     module.__file__ = str(path)
@@ -223,7 +223,7 @@ def load_statement(path: str | Path) -> Statement:
 
 
 def source_digest(word: str) -> str:
-    """Of the content of FILE.py, so that what was made with another content is noticed; "" of a name."""
+    """A digest of the content of FILE.py, so that results made with another content are noticed; "" for a name."""
     return hashlib.sha256(read_bytes(Path(word).expanduser())).hexdigest()[:16] if word.endswith(".py") else ""
 
 

@@ -31,6 +31,7 @@ class PrescribedRun(Run):
 
     @cached_property
     def Q(self) -> Array:
+        """The queues that the prescribed models would have had, (..., T+1, T)."""
         return self.queues
 
 
@@ -57,14 +58,17 @@ class RunFacts(Facts):
 
     @cached_property
     def phi(self) -> Quadratics:
+        """The losses of the tasks, with axes for the settings."""
         return _widened(self.run.tasks.phi, len(self.run.settings.shape))
 
     @cached_property
     def phi_hat(self) -> Quadratics:
+        """The losses that the memory sees, with axes for the settings."""
         return _widened(self.run.tasks.phi_hat, len(self.run.settings.shape))
 
     @cached_property
     def ball(self) -> Ball:
+        """W: the given ball, or the smallest one around optima and models."""
         return measures.enclosing_ball(self.run) if self._given_ball is None else self._given_ball
 
     @cached_property
@@ -112,7 +116,7 @@ class RunFacts(Facts):
 
     @cached_property
     def hat_ref(self) -> Array:  # type: ignore[override]
-        if self.run.reference_loss is not None:  # the answers of a rule of one's own
+        if self.run.reference_loss is not None:  # the answers of a user's own rule
             return self.run.reference_loss
         return reference_values(self.hat, self.reference, self.run.settings.window)
 
@@ -365,7 +369,7 @@ def reference_values(hat: Array, reference: str, window: int | None) -> Array:
     if reference == "stored":  # x_k, also where it is still to come
         own = np.diagonal(hat[..., 1:, :], axis1=-2, axis2=-1)
         return np.broadcast_to(own[..., None, :], (*hat.shape[:-2], T, T))
-    models = hat[..., 1:-1, :]  # x_1 .. x_{T-1}; x_0 is no candidate
+    models = hat[..., 1:-1, :]  # x_1 .. x_{T-1}; x_0 is not a candidate
     if window is None or T == 1:
         best = np.minimum.accumulate(models, axis=-2)
     else:

@@ -75,9 +75,11 @@ class AlgebraicClaim:
 
     @property
     def doc(self) -> str:
+        """What the certificate is about: the docstring of its problem."""
         return self.problem.__doc__ or ""
 
     def run(self, size: Size = "small") -> list[Certificate]:
+        """The certificate at all sizes of "small" or "full"."""
         return [certify(self, self.small if size == "small" else self.full)]
 
 

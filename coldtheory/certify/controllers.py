@@ -1,4 +1,4 @@
-"""The algebra behind the theorems on other controllers than the queue."""
+"""The algebra behind the theorems on controllers other than the queue."""
 
 from __future__ import annotations
 

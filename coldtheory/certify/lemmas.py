@@ -78,7 +78,7 @@ def lemma1_mean(K: int) -> Problem:
 def lemma1_strong(K: int) -> Problem:
     """The drift lemma without its slack.
 
-    Problem    the average over t-1 queues forgets that one of them is always zero.
+    Problem    the average over t-1 queues ignores that one of them is always zero.
     Method     as the mean form, with -Lyap[t-1]/(t-1) kept.
     Guarantee  an identity where no queue is clipped, so no larger multiple can be kept.
     Paper      `lem:upperBoundLem`, sharpened

@@ -35,14 +35,17 @@ class Prescribed:
 
     @cached_property
     def T(self) -> int:
+        """The number of tasks."""
         return max(t for _, t in self.d)
 
     @cached_property
     def path(self) -> QueuePath:
+        """The queues that follow from the increments."""
         return QueuePath(self.T, self.d, max)
 
     @cached_property
     def beta(self) -> dict[tuple[int, int], float]:
+        """The weight of past task k at task t, by (k, t)."""
         return {(k, t): float(self.path.Q[k, t - 1]) / (t - 1) for k, t in pairs(self.T)}
 
     @property
@@ -57,6 +60,7 @@ class Prescribed:
 
     @property
     def eta(self) -> float:
+        """The step size, a fraction of 1 / max_t alpha_t."""
         return self.fraction / self.alpha
 
     def sharp_bound(self, losses: float, conflict: float) -> float:

@@ -35,10 +35,12 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
+        """Whether the claim was proved, or the refutation confirmed."""
         return self.proved
 
     @property
     def kind(self) -> str:
+        """ "proof" or "refutation"."""
         return "proof" if self.model is None else "refutation"
 
     @property
@@ -79,6 +81,7 @@ class WorstCase:
 
     @property
     def kind(self) -> str:
+        """ "worst case", or "refutation" if the record shows that the bound fails."""
         return "refutation" if self.refutes else "worst case"
 
     @property
@@ -92,6 +95,7 @@ Record = Certificate | WorstCase
 
 
 def close(a: float, b: float) -> bool:
+    """Whether two numbers are equal up to the relative gap `RELATIVE`."""
     return abs(a - b) <= RELATIVE * max(abs(a), abs(b))
 
 

@@ -40,10 +40,12 @@ class Step:
 
     @property
     def K(self) -> int:
+        """The number of past tasks, t-1."""
         return len(self.queues)
 
     @property
     def after(self) -> list[Number]:
+        """The queues after the task."""
         return [self.maximum(q + d, ZERO) for q, d in zip(self.queues, self.d, strict=True)]
 
     @property
@@ -53,18 +55,22 @@ class Step:
 
     @property
     def lyapunov_after(self) -> Number:
+        """Lyap[t], the mean of half the squared queues after the task."""
         return squares(self.after) / (2 * self.K)
 
     @property
     def Delta(self) -> Number:
+        """Delta_t, the mean of half the squared increments."""
         return squares(self.d) / (2 * self.K)
 
     @property
     def cross(self) -> Number:
+        """S_t, the sum of queue times increment."""
         return total(q * d for q, d in zip(self.queues, self.d, strict=True))
 
     @property
     def Qbar(self) -> Number:
+        """Qbar[t-1], the mean queue before the task."""
         return total(self.queues) / self.K
 
     def betas(self, weights: Weights) -> list[Number]:
@@ -93,6 +99,7 @@ class QueuePath:
         return Step([self.Q[k, t - 1] for k in past], [self.d[k, t] for k in past], self.maximum)
 
     def steps(self) -> dict[int, Step]:
+        """The step of every task t = 2..T, by t."""
         return {t: self.step(t) for t in range(2, self.T + 1)}
 
 
@@ -102,14 +109,17 @@ def pairs(T: int) -> list[tuple[int, int]]:
 
 
 def total(numbers: Any) -> Number:
+    """The sum of exact numbers or z3 terms; 0 if there are none."""
     return sum(numbers, ZERO)
 
 
 def squares(numbers: Sequence[Number]) -> Number:
+    """The sum of the squares."""
     return total(x * x for x in numbers)
 
 
 def largest(numbers: Sequence[Number], maximum: Maximum) -> Number:
+    """The largest of one or more numbers, by repeated use of `maximum`."""
     best = numbers[0]
     for x in numbers[1:]:
         best = maximum(best, x)
@@ -117,4 +127,5 @@ def largest(numbers: Sequence[Number], maximum: Maximum) -> Number:
 
 
 def absolute(x: Number, maximum: Maximum) -> Number:
+    """|x|, as the maximum of x and -x."""
     return maximum(x, -x)

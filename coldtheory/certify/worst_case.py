@@ -2,8 +2,8 @@
 
 PEPit writes "the worst smooth functions for this algorithm" as a semidefinite programme over Gram
 matrices and function values, without fixing the dimension or the functions; its dual value is an
-upper bound for every instance, and it is attained. The queues are given numbers, so that weights
-and step size are constants.
+upper bound for every instance, and it is attained. The queues are given numbers, so weights and step size are
+constants.
 """
 
 from __future__ import annotations
@@ -33,9 +33,11 @@ class WorstCases:
 
     @property
     def doc(self) -> str:
+        """What the certificate is about: the docstring of its function."""
         return self.solve.__doc__ or ""
 
     def run(self, size: Size = "small") -> list[WorstCase]:
+        """One record per setting of "small" or "full"."""
         return [self.solve(**setting) for setting in (self.small if size == "small" else self.full)]
 
 
@@ -78,6 +80,7 @@ def record(
     id: str, label: str, setting: Mapping[str, float], value: float, bound: float, began: float,
     *, closed_form: float | None = None, refutes: bool = False,
 ) -> WorstCase:  # fmt: skip
+    """The record of one solved programme: the value beside the bound, their ratio, and the seconds since `began`."""
     return WorstCase(
         id=id, label=label, setting=dict(setting), worst_case=value, bound=bound, closed_form=closed_form,
         ratio=value / bound, tight=close(value, bound), seconds=time.perf_counter() - began, refutes=refutes,

@@ -44,8 +44,9 @@ class NoRuns(ColdError):
 class Finding:
     """What a check found.
 
-    `margin` tells how far the claim is from flipping: positive, it holds by that much; negative, it is broken by that
-    much; None, it is not a matter of degree. `evidence` is one line for a person; `data` is the same for a program.
+    `margin` says how far the claim is from the opposite verdict: positive, it holds by that much; negative, it fails by
+    that much; None, it is not a matter of degree. `evidence` is one line for a person; `data` is the same for a
+    program.
     """
 
     verdict: Verdict
@@ -110,7 +111,7 @@ class Claim:
 
     @property
     def beyond(self) -> bool:
-        """Whether it is a theorem that the paper lacks; these are counted apart."""
+        """Whether it is a theorem that the paper lacks; these are counted separately."""
         return beyond_the_paper(self.label)
 
     @property
@@ -134,6 +135,7 @@ class CheckedClaim:
         return self.finding.verdict not in (self.claim.recorded, NO_RUNS)
 
     def as_json(self) -> dict[str, Any]:
+        """The outcome as `coldtheory check --json` prints it."""
         return {
             "id": self.claim.id,
             "label": self.claim.label,
@@ -161,6 +163,7 @@ class Registry:
         return tuple(self._claims.values())
 
     def add(self, claim: Claim) -> None:
+        """Register a claim; raises `ColdError` if its id is taken or its check takes the wrong arguments."""
         if claim.id in self._claims:
             raise ColdError(f"two claims are called {claim.id!r} ({self._claims[claim.id].module} and {claim.module})")
         if not claim.id or claim.id != claim.id.lower() or " " in claim.id:

@@ -60,6 +60,7 @@ class Power:
         return None if self.look is None else (self.look - self.seeds) * sum(self.seconds.values()) / 60
 
     def as_dict(self) -> dict[str, Any]:
+        """All fields and the core-minutes as plain values."""
         return {**asdict(self), "minutes": self.minutes}
 
 
@@ -80,7 +81,7 @@ def seeds_needed(mean: float, sd: float, missed: float) -> int | None:
         high *= 2
         if high > _MOST_SEEDS:
             return None
-    low = high // 2  # the half-width falls with n, so that the first number that is enough can be searched by halves
+    low = high // 2  # the half-width falls with n, so the first sufficient number can be found by bisection
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if middle >= 2 and enough(middle) else (middle, high)
@@ -125,7 +126,8 @@ def _at_most(needed: int | None, seeds: int) -> bool:
 
 
 def powers(claims: Iterable[Claim], runs: Path | None = None) -> list[Power]:
-    """Of every claim that stored runs do not settle and that says what further runs would cost; cheapest first."""
+    """The power of every claim that stored runs do not settle and that states the cost of further runs; cheapest
+    first."""
     found = []
     for claim in claims:
         if claim.runs is None or claim.runs.further is None:

@@ -57,7 +57,7 @@ def plain(value: Any) -> Any:
 
 
 def tallies(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """How many claims there are with each verdict: those of the paper, and apart from them theorems that it lacks.
+    """How many claims there are with each verdict: those of the paper, and separately the theorems that it lacks.
 
     >>> tallies([{"label": "thm:one", "verdict": "false"}, {"label": "new:two", "verdict": "holds"}])
     ['1 claims: 1 false', '1 claims beyond the paper: 1 holds']

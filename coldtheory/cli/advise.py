@@ -15,6 +15,7 @@ from . import options as o
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the command `advise` with the program."""
     app.command("advise")(advise_on)
 
 

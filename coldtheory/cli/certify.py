@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the command `certify` with the program."""
     app.command("certify")(certify)
 
 

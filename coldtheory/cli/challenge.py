@@ -24,6 +24,7 @@ _COLOURS = {"holds on all tried": "green", "violated": "red", "not applicable": 
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the command `challenge` with the program."""
     app.command("challenge")(challenge_one)
 
 

@@ -35,6 +35,7 @@ _COLOURS = {
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the command `check` with the program."""
     app.command("check")(check)
 
 

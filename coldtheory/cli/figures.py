@@ -34,6 +34,7 @@ _SETTABLE = ("T", "d", "n", "m", "spread")  # constants of tasks that a sweep se
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the commands `figures` and `plot` with the program."""
     old = {"--out": "--results", "--to": "--figures"}
     app.command("figures", cls=with_old_names(old))(list_figures)
     app.command("plot", cls=with_old_names(old))(plot)

@@ -15,6 +15,7 @@ from .options import JsonOption
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the command `memory` with the program."""
     old = {"--memory": "--memory-per-task", "--tasks": "--past-tasks"}
     app.command("memory", cls=with_old_names(old))(memory)
 

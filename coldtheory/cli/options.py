@@ -256,6 +256,7 @@ def parse_seeds(text: str | None) -> list[int] | int:
 
 
 def parse_sources(regime: str) -> list[Source]:
+    """The sources of tasks that --regime names; "all" is every regime of this package."""
     return [load_source(name) for name in (REGIMES if regime == "all" else (regime,))]
 
 

@@ -21,6 +21,7 @@ from .options import JsonOption, PlotOption
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the command `replay` with the program."""
     app.command("replay")(replay)
 
 
@@ -67,6 +68,7 @@ def replay(
 
 
 def draw_instance(again: Rerun, path: Path) -> None:
+    """Draw an instance that was run again into a file."""
     from ..figures import style  # noqa: PLC0415  (matplotlib is slow to load)
     from ..figures.instance import draw_instance as drawn  # noqa: PLC0415
 
@@ -96,6 +98,7 @@ def record(again: Rerun) -> dict[str, Any]:
 
 
 def side_record(bound: Bound) -> dict[str, Any]:
+    """Both sides of a bound with its terms and its outcome, as plain data for --json."""
     return {
         "form": bound.form,
         "lhs": float(bound.lhs),

@@ -28,6 +28,7 @@ _LISTED = 3  # stale verdicts that are named
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the commands `report` and `serve` with the program."""
     app.command("report", cls=with_old_names({"--check": "--check-claims"}))(write_report)
     app.command("serve")(serve)
 

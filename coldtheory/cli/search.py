@@ -26,6 +26,7 @@ from .options import FormOption, JsonOption, StatementArgument
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the command `search` with the program."""
     old = {"--memory": "--memory-losses", "--no-memory": "--no-memory-losses"}
     app.command("search", cls=with_old_names(old))(search_one)
 
@@ -161,6 +162,7 @@ def _watched(statement: Statement, form: str, plan: Plan, **how: Any) -> Found:
 
 
 def as_rerun(found: Found) -> Rerun:
+    """What a search found, in the form in which `replay` shows and draws an instance."""
     instance = found.best.instance
     holds = form_that_holds(found.best)
     other = None if holds is None else in_form(found.best, holds)
@@ -168,6 +170,7 @@ def as_rerun(found: Found) -> Rerun:
 
 
 def record(found: Found) -> dict[str, Any]:
+    """What a search found, as plain data for --json."""
     best = found.best
     return {
         "statement": found.statement,

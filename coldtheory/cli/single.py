@@ -25,6 +25,7 @@ from . import options as o
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the command `simulate` with the program."""
     app.command("simulate", cls=with_old_names({"--memory": "--memory-per-task"}))(simulate_one)
 
 

@@ -1,4 +1,4 @@
-"""`coldtheory sweep AXIS`, with `sweep-V` and its sisters as second names: one body for all."""
+"""`coldtheory sweep AXIS`, with `sweep-V` and so on as second names: one body for all."""
 
 from __future__ import annotations
 
@@ -108,6 +108,7 @@ _TITLES = {"avg_grad_sq_before": "grad² before", "avg_grad_sq_after": "grad² a
 
 
 def add_to(app: typer.Typer) -> None:
+    """Register the command `sweep` and its second names, one per axis, with the program."""
     app.command("sweep", help=_ABOUT, cls=_Sweep)(_command(None))
     words = {"eta_factor": "the factor C of eta = C/alpha_t", _CONTROLLER: "one parameter of a controller"}
     for axis in (*get_args(Axis), _CONTROLLER):

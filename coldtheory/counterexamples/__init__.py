@@ -1,12 +1,12 @@
-"""Small instances on which a statement fails as printed: stored, human readable, replayed in well under a second.
+"""Small stored instances on which a statement fails as printed: human-readable, and replayed in well under a second.
 
 A file holds `statement`, `form`, the `tasks` (optima, and Hessians or memory where they differ from the default) with
 either the `settings` of `simulate` or prescribed `models` and the settings of `follow`, or in place of tasks and
 settings a `construction` by name with its parameters, such as `flips`; further a `ball` where the statement's set W
 is not the smallest one, the `options` of `evaluate`, premises that it `waives`, both sides as `expected`, and the
 form that `holds` instead. A statement in expectation says over how many `seeds` of the gradient noise it is averaged.
-A statement is known by its name. Of a statement in a Python file the name ends in .py; the file is not run for being
-named here, and whoever reads the instance has to name it again.
+A statement is known by its name. The name of a statement in a Python file ends in .py; naming it here does not run the
+file, and whoever reads the instance has to name it again.
 
 >>> bound = replay(load_counterexample("lemma1_main_text"))
 >>> bool(bound.violated), round(float(bound.worst().lhs), 4), round(float(bound.worst().rhs), 4)
@@ -67,7 +67,7 @@ class _Sides(msgspec.Struct):
 
 
 class _Told(msgspec.Struct):
-    """What a file holds; entries that this version does not know, such as where it comes from, are passed over."""
+    """What a file holds; entries that this version does not know, such as the origin, are ignored."""
 
     statement: str
     form: str
@@ -106,6 +106,7 @@ class Counterexample:
 
     @property
     def T(self) -> int:
+        """The number of tasks."""
         return self.tasks.T
 
     def run(self) -> Run:
@@ -122,6 +123,7 @@ class Counterexample:
 
 
 def counterexample_names() -> list[str]:
+    """The names of all stored instances, in alphabetical order."""
     return sorted(path.stem for path in _FOLDER.glob("*.toml"))
 
 
@@ -135,14 +137,14 @@ def load_counterexample(name: str | Path, statement: Statement | None = None) ->
     try:
         told = msgspec.convert(content, _Told)
     except (msgspec.ValidationError, RecursionError) as problem:
-        raise ColdError(f"{path} is no counterexample file: {' '.join(str(problem).split())[:200]}") from None
+        raise ColdError(f"{path} is not a counterexample file: {' '.join(str(problem).split())[:200]}") from None
     if told.construction is not None:
         tasks, settings = CONSTRUCTIONS[told.construction.name](**_parameters(told.construction))
     elif told.tasks is not None:
         tasks = from_optima(**{key: array for key, array in asdict(told.tasks).items() if array is not None})
         settings = {**told.settings}
     else:
-        raise ColdError(f"{path} is no counterexample file: it has neither tasks nor a construction")
+        raise ColdError(f"{path} is not a counterexample file: it has neither tasks nor a construction")
     if isinstance(settings.get("ball"), dict):
         settings["ball"] = _ball(path, settings["ball"])
     known = inspect.signature(simulate if told.models is None else follow).parameters
@@ -150,7 +152,7 @@ def load_counterexample(name: str | Path, statement: Statement | None = None) ->
         if key not in known or key in ("tasks", "models"):
             raise unknown_name(f"setting in {path.name}", key, [one for one in known if one not in ("tasks", "models")])
     if "V" not in settings or (told.models is not None and "delta" not in settings):
-        raise ColdError(f"{path} is no counterexample file: its settings lack V or delta")
+        raise ColdError(f"{path} is not a counterexample file: its settings lack V or delta")
     names = ("form", "note", "holds", "exact", "models", "options", "seeds")
     given = {key: getattr(told, key) for key in names}
     return Counterexample(
@@ -185,7 +187,7 @@ def path_of(name: str | Path) -> Path:
 
 def _ball(path: Path, told: dict[str, Any]) -> Ball:
     if set(told) != {"center", "radius"}:
-        raise ColdError(f"{path} is no counterexample file: a ball has a center and a radius")
+        raise ColdError(f"{path} is not a counterexample file: a ball has a center and a radius")
     return Ball(told["center"], told["radius"])
 
 
@@ -194,6 +196,7 @@ def _parameters(told: _Construction) -> dict[str, Any]:
 
 
 def all_counterexamples() -> list[Counterexample]:
+    """Every stored instance, in the order of their names."""
     return [load_counterexample(name) for name in counterexample_names()]
 
 

@@ -4,7 +4,7 @@ All memory losses are w^2/2. First some tasks rest at 0. One task throws the mod
 queues. With eta sum_k Q_k = 2 - eta V a step then multiplies the model by -1: it swings from side to side although the
 optima of the remaining tasks hardly differ from 0. Every swing climbs by a share of delta below 1: the full queues
 hardly shrink, and the new ones stay empty.
-The printed alpha_t contains the mean of the queues, hence does not see that their sum makes the step too long.
+The printed alpha_t contains the mean of the queues, so it does not notice that their sum makes the step too long.
 
 The swing is unstable: a rounding error grows fourfold per task. So the optima are found in a closed loop, a few at a
 time, from the models and queues that the simulator itself has reached.
@@ -38,7 +38,7 @@ def flips(
     settings: dict[str, Any] = {"V": u / eta, "eta": eta, "delta": delta, "steps": 1, "weights": "sum"}
     optima = [0.0] * resting + [height / u]
     while len(optima) < resting + 1 + swings:
-        # One more task, so that the run tells the queues that the next step will use.
+        # One more task, so that the run contains the queues that the next step will use.
         run = simulate(_tasks([*optima, 0.0]), **settings)
         x, pull = float(run.w[-2, 0]), eta * float(run.Qbar[-1]) * len(optima)
         for _ in range(min(_BLOCK, resting + 1 + swings - len(optima))):

@@ -1,4 +1,4 @@
-"""Figures in three steps kept apart: compute a table, store it with its origin, draw it.
+"""Figures are made in three separate steps: compute a table, store it with its origin, draw it.
 
 table      small tidy tables
 style      one look for all pictures
@@ -11,7 +11,7 @@ catalogue  every theory figure: caption, data and their size
 registry   all figures by name, those of other packages included
 gallery    pictures on disk, and the page that shows them
 
-A drawing function sees tables and nothing else, so that it never simulates.
+A drawing function sees only tables, so it never simulates.
 """
 
 from .figure import Figure, Kind, State, Stored, TableData, Wanted

@@ -35,7 +35,7 @@ BOUNDS = (
     ("thm4", "by_lindley"),
     ("thm4", "a_priori"),
 )
-_FACTOR = 10.0  # between the ends of an axis that is worth being logarithmic
+_FACTOR = 10.0  # ratio of the ends of an axis from which a logarithmic scale is used
 _SEEDS_AT_ONCE = 5  # every queue of every run is kept while its bounds are evaluated
 
 _Found = dict[tuple[str, str, str], list[dict[str, np.ndarray]]]  # (regime, statement, form): parts by group of seeds
@@ -77,7 +77,7 @@ def bound_terms(*, regimes: Sequence[str], V: Sequence[float], seeds: int, T: in
 def statement_terms(
     *, statement: str, source: str, regimes: Sequence[str], V: Sequence[float], seeds: int, T: int, tell: Tell = quiet
 ) -> Table:
-    """The same of one statement in all of its forms, each with the reference, weights and solver that it speaks of.
+    """The same for one statement in all of its forms, each with the reference, weights and solver that it is about.
 
     statement : a name, or the file that the user named, which is run
     source    : the digest of the file; not used, but a changed file needs a new table
@@ -173,7 +173,7 @@ def draw_statement(tables: Mapping[str, Table]) -> Figure:
     _scaled(axes[1, 0], table.where(part="ratio")["mean"])
     V = table["V"]
     axes[0, 0].set_xscale("log")
-    axes[0, 0].set_xlim(0.8 * V.min(), 1.25 * V.max())  # of all: panels may be empty
+    axes[0, 0].set_xlim(0.8 * V.min(), 1.25 * V.max())  # of all panels: some may be empty
     axes[0, 0].set_ylabel("both sides")
     axes[1, 0].set_ylabel("bound / measured")
     s.letter(list(axes.flat))

@@ -168,7 +168,7 @@ _FIGURES: tuple[tuple[str, str, str, str, tuple[str, ...], str, tuple[str, ...]]
         ("memory_sizes", "memory_lengths"), "memory:draw_memory_size", ("memory",),
     ),
     (
-        "controllers", "", "Other controllers than the queue",
+        "controllers", "", "Controllers other than the queue",
         "In Case 3 the queue and Yu and Neely's controller bring mean forgetting down to δ, and a leak leaves a bias; "
         "in Case 1 none of them reaches δ. Under mean weights all of them forget one task among many for ever; under "
         "sum weights its forgetting comes down to δ, except with the leak. The root mean square of the queues, which "
@@ -281,7 +281,7 @@ def _table(name: str, compute: str, **config: Any) -> TableData:
 
 
 def _words(id_: str) -> str:
-    """What draws the figure of the gallery: of those that every sweep has, the one of the paper's regimes."""
+    """The words that draw the figure of the gallery; for figures that every sweep has, that of the paper's regimes."""
     return f"{id_} {PAPER}" if id_ in FIGURE_IDS else id_
 
 
@@ -315,7 +315,7 @@ def _eta_sweep(s: Scale) -> SweepData:
 def _length_sweep(s: Scale) -> SweepData:
     """V-sweeps at several T: where the gradient turns depends on how long the stream is.
 
-    At the paper's T the cells are those of `sweep_V`, so that every figure has the same turning point.
+    At the paper's T the cells are those of `sweep_V`, so every figure has the same turning point.
     """
     cells = [
         cell

@@ -19,7 +19,7 @@ from ..ground.errors import ColdError
 from ..ground.files import config_key, write_atomically
 from ..ground.provenance import provenance
 from ..ground.reading import read_bytes, read_json
-from ..store import ROW_SCHEMA, Row, StoredRows  # tables come from the same simulator as rows, and age with them
+from ..store import ROW_SCHEMA, Row, StoredRows  # tables become stale together with rows
 from ..sweep import SweepCell, cell_keys, run_cells, stems_of
 from ..vocabulary import OLD_COLUMNS, with_present_names
 from .table import Table, Tell, digest
@@ -47,15 +47,28 @@ class Dataset(Protocol):
     """A stored table. `key` changes whenever the same name means other numbers."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of the table."""
+
     @property
-    def command(self) -> str: ...
+    def command(self) -> str:
+        """The command that makes the data."""
+
     @property
-    def key(self) -> str: ...
-    def commands(self) -> Iterator[str]: ...
-    def state(self, folder: Path) -> State: ...
-    def load(self, folder: Path) -> Stored: ...
-    def make(self, folder: Path, tell: Tell) -> None: ...
+    def key(self) -> str:
+        """A hash of all that the numbers depend on."""
+
+    def commands(self) -> Iterator[str]:
+        """All commands that make the data, one after the other."""
+
+    def state(self, folder: Path) -> State:
+        """Whether the data in a folder are present, missing or stale."""
+
+    def load(self, folder: Path) -> Stored:
+        """The stored table; raises `ColdError` if it is missing or stale."""
+
+    def make(self, folder: Path, tell: Tell) -> None:
+        """Compute and store what is missing; `tell` is called with the progress."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +97,19 @@ class Figure:
 
     @property
     def drawn_by(self) -> str:
+        """The command that draws the figure."""
         return f"coldtheory plot {self.words or self.id}"
 
     def state(self, folder: Path) -> State:
+        """The worst state among its data."""
         return worst(data.state(folder) for data in self.data)
 
     def load(self, folder: Path) -> dict[str, Stored]:
+        """All tables of the figure, by name."""
         return {data.name: data.load(folder) for data in self.data}
 
     def picture(self, tables: Mapping[str, Table]) -> Picture:
+        """The drawn and laid-out matplotlib figure."""
         from . import style  # noqa: PLC0415  (matplotlib is slow to load)
 
         with style.styled():
@@ -109,7 +126,7 @@ def worst(states: Iterable[State]) -> State:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a user asks of training figures: other data than the paper's, and its printed numbers beside ours."""
+    """What a user asks of training figures: data other than the paper's, and its printed numbers beside ours."""
 
     dataset: str | None = None
     profile: str | None = None
@@ -119,7 +136,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class SweepData:
-    """The rows of a sweep, as `coldtheory sweep-V` and its sisters store them."""
+    """The rows of a sweep, as `coldtheory sweep-V` and the other sweeps store them."""
 
     name: str
     command: str
@@ -161,7 +178,7 @@ class SweepData:
     def load(self, folder: Path) -> Stored:
         found: dict[str, tuple[Row, Mapping[str, Any]]] = {}
         for path, keys in self._keys(folder).items():
-            with StoredRows(path) as stored:  # a damaged file says itself what is wrong and what to do
+            with StoredRows(path) as stored:  # the error for a damaged file says what is wrong and what to do
                 rows = list(stored.rows(keys))
                 origins = stored.origins
                 found |= {row["key"]: (row, origins[row["provenance"]]) for row in rows}

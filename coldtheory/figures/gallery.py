@@ -45,7 +45,7 @@ ANSWERS = {
 
 @dataclass(frozen=True)
 class Reading:
-    """What is said of a figure, and what the stored runs say to it."""
+    """What the paper says about a figure, and what the stored runs say about that."""
 
     claim: str  #: its id, for `coldtheory check --only`
     statement: str
@@ -100,6 +100,7 @@ def _read_about(path: Path) -> dict[str, Any]:
 
 
 def check_formats(kinds: Iterable[str]) -> tuple[str, ...]:
+    """The formats as a tuple; raises `ColdError` if one is unknown or if there are none."""
     wanted = tuple(kinds)
     for kind in wanted:
         if kind not in get_args(Format):
@@ -110,7 +111,7 @@ def check_formats(kinds: Iterable[str]) -> tuple[str, ...]:
 
 
 def check_folder(folder: Path) -> None:
-    """Complain before anything is computed if pictures cannot be written there."""
+    """Raise `ColdError` before anything is computed if pictures cannot be written there."""
     if folder.exists() and not folder.is_dir():
         raise ColdError(f"{folder} is a file; give a folder with --figures")
     try:
@@ -151,7 +152,7 @@ def write_figure(figure: Figure, results: Path, gallery: Path, formats: Sequence
 
 
 def _with_caption(figure: Figure, origin: Mapping[str, Any]) -> dict[str, Any]:
-    """The caption, whose sentence also says what is to be known of the data, where their configuration has `about`."""
+    """The caption; its sentence also contains the remark `about` in the configuration of the data, if there is one."""
     caption = asdict(caption_of(figure))
     configs = (entry["config"] for entry in origin["data"].values())
     about = [f"Data: {config['about']}." for config in configs if config.get("about")]

@@ -23,8 +23,8 @@ _TERMS = {"variation": "variation of the tasks", "first loss": "first loss", "co
 _ETA_COLORS = (s.PALETTE[0], s.PALETTE[3], s.PALETTE[2])
 _T_SHADES = ("0.75", "0.55", "0.35", "black")
 _MARKED = (50.0, 1000.0)
-_SMALLEST = 1e-6  # average queue; below it most runs of LOW have none
-_TINY = 3e-4  # of the smallest measured gradient: what is below is not drawn
+_SMALLEST = 1e-6  # average queue; below this value most runs of LOW have no queue
+_TINY = 3e-4  # share of the smallest measured gradient; lower values are not drawn
 _FLOOR = 1e-5  # of the gradient after a task, which is 0 at V = 1/eta
 
 
@@ -265,7 +265,7 @@ def draw_tradeoff(tables: Mapping[str, Table]) -> Figure:
                 note = ax.annotate(words, (x[at], y[at]), textcoords="offset points", fontsize=6, **place)
                 note.set_in_layout(False)
         ends = np.nanmin(x), np.nanmax(x)
-        room = (ends[1] / ends[0]) ** 0.4  # for the last note, inside the panel
+        room = (ends[1] / ends[0]) ** 0.4  # room for the last note inside the panel
         s.loglog(ax, s.QUEUE, s.GRADIENT)
         ax.set_xlim(ends[0] / room**0.15, ends[1] * room)
         ax.set_title(s.REGIME_NAME[regime])

@@ -17,9 +17,9 @@ from ..quadratics import Array
 from ..simulation import Run
 from . import style as s
 
-_MANY = 10  # tasks; more of them share one colour map and get no name each
+_MANY = 10  # tasks; more of them share one colour map and have no names
 _MODEL = "black"
-_WIDTH = 110  # signs of a title on one line
+_WIDTH = 110  # characters of a title on one line
 _OFF = 2.5  # times the main bound's largest term: taller bars are cut
 
 
@@ -120,7 +120,7 @@ def _sizes(curvature: Array, smallest: float, largest: float) -> Array:
 
 
 def _queues(ax: Axes, run: Run, colors: list[str]) -> None:
-    """Q_k[t] from its task on. Of equal queues the later one would hide the earlier: they are drawn ever thinner."""
+    """Q_k[t] from its task on. A later queue would hide an equal earlier one, so later ones are drawn thinner."""
     T = run.tasks.T
     shown = range(T - 1)
     for k in shown:

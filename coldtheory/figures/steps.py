@@ -38,7 +38,7 @@ def steps_over_T(
     tell: Tell = quiet,
 ) -> Table:  # fmt: skip
     """Both sides of each statement on two streams in one dimension: tasks at -1 and 1 in turn, and, for the noise, a
-    task that stays at 0 and is met from 1, in the mean over the noise seeds."""
+    task that stays at 0 and is met from 1, averaged over the noise seeds."""
     rows: list[dict[str, Any]] = []
     for T in counted(list(lengths), tell):
         moving = np.arange(1.0, T + 1.0) ** _POWER

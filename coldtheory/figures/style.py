@@ -50,7 +50,7 @@ def rc() -> dict[Any, Any]:
     return {
         **sns.axes_style("ticks"),
         **sns.plotting_context("paper"),
-        "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
+        "font.family": "DejaVu Sans",  # comes with matplotlib, so the letters are the same on every machine
         "mathtext.fontset": "dejavusans",
         "font.size": 7.5, "axes.labelsize": 7.5, "axes.titlesize": 8, "legend.fontsize": 6.5,
         "xtick.labelsize": 6.5, "ytick.labelsize": 6.5, "legend.title_fontsize": 6.5,
@@ -65,11 +65,13 @@ def rc() -> dict[Any, Any]:
 
 @contextmanager
 def styled() -> Iterator[None]:
+    """Within this block matplotlib draws with this project's settings."""
     with mpl.rc_context(rc()):
         yield
 
 
 def new_figure(width: float = PAGE, height: float = 2.2) -> Figure:
+    """An empty figure of this size, in inches."""
     figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
@@ -135,7 +137,7 @@ def _figure(ax: Axes) -> Figure:
 def name_ends(ax: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
     """The name of every line (x and y of its end, name, colour) to the right of the panel, one below the other.
 
-    Lines that coincide are thus told apart. The limits of the y-axis have to be final.
+    Lines that coincide can thus be distinguished. The limits of the y-axis have to be final.
     """
     low, high = ax.get_ylim()
     height = _figure(ax).get_figheight() * ax.get_position().height
@@ -176,6 +178,7 @@ def cut_line(
 
 
 def loglog(ax: Axes, x: str, y: str) -> None:
+    """Make both axes logarithmic and name them."""
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlabel(x)
@@ -213,6 +216,7 @@ def power(value: float) -> str:
 
 
 def finish(figure: Figure) -> Figure:
+    """The last touches of a figure: frames without top and right side, and labels of logarithmic axes."""
     for ax in figure.axes:
         if ax.axison and ax.get_label() != "<colorbar>":
             sns.despine(ax=ax)
@@ -233,19 +237,19 @@ def _plain_if_narrow(axis: Axis) -> None:
 
 
 def small_print(figure: Figure, text: str) -> None:
-    """A line at the upper edge: who made the picture's data, of what size."""
+    """A line at the upper edge that says what made the data of the picture, and their size."""
     line = figure.suptitle(text, fontsize=5.5, color=GREY, x=0.995, ha="right")
     line.set_gid("small print")
 
 
 def settle(figure: Figure) -> None:
-    """Lay the figure out once and for all: each format then shows the same, whichever is written first."""
+    """Lay the figure out once: each format then shows the same, whichever is written first."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
 
 
 def watermark(figure: Figure, text: str = "made-up data") -> None:
-    """Across the whole picture, so that no crop of it passes for a result."""
+    """A mark across the whole picture, so that no crop of it can pass for a result."""
     figure.text(
         0.5, 0.5, text, rotation=25, fontsize=26, color="crimson", alpha=0.35, ha="center", va="center",
         weight="bold", zorder=10, in_layout=False, gid="watermark",

@@ -41,7 +41,7 @@ _FIGURES = {
         "draw_tradeoff",
     ),
 }
-FIGURE_IDS = tuple(_FIGURES)  #: figures of which every stored sweep has its own
+FIGURE_IDS = tuple(_FIGURES)  #: figures that every stored sweep has
 
 
 def sweep_figure(id_: str, record: SweepRecord) -> Figure:

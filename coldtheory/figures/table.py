@@ -14,7 +14,7 @@ import numpy as np
 
 from ..ground.errors import ColdError
 
-Tell = Callable[[int, int], None]  #: is told how many parts of how many are done
+Tell = Callable[[int, int], None]  #: called with the number of parts done and the number of all parts
 Part = TypeVar("Part")
 
 _DIGITS = 8  # a picture shows three; eight let a recomputation be compared
@@ -33,6 +33,7 @@ class Table:
 
     @staticmethod
     def of(rows: Iterable[Mapping[str, Any]]) -> Table:
+        """A table from rows; a column is empty in rows that lack it."""
         rows = list(rows)
         names = list(dict.fromkeys(name for row in rows for name in row))
         return Table({name: _column([row.get(name) for row in rows]) for name in names})
@@ -51,6 +52,7 @@ class Table:
         return Table({name: _column([line[i] for line in lines[1:]]) for i, name in enumerate(lines[0])})
 
     def to_csv(self) -> str:
+        """The table as CSV text, with a header line."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(self.columns)
@@ -77,6 +79,7 @@ class Table:
         return list(dict.fromkeys(self[name].tolist()))
 
     def rows(self) -> Iterator[dict[str, Any]]:
+        """The rows one after the other, each a dict by column name."""
         for entries in zip(*self.columns.values(), strict=True):
             yield dict(zip(self.columns, entries, strict=True))
 
@@ -90,11 +93,11 @@ class Table:
 
 
 def quiet(_done: int, _total: int) -> None:
-    """For those who do not want to be told."""
+    """A `Tell` that ignores what it is told."""
 
 
 def counted(parts: Sequence[Part], tell: Tell) -> Iterator[Part]:
-    """The parts of a computation one after the other, while `tell` hears how many of them are done."""
+    """The parts of a computation one after the other; `tell` is called with how many of them are done."""
     for done, part in enumerate(parts):
         tell(done, len(parts))
         yield part
@@ -151,6 +154,7 @@ def mean_and_quantiles(values: np.ndarray) -> dict[str, float]:
 
 
 def digest(text: str | bytes) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of a text."""
     data = text.encode() if isinstance(text, str) else text
     return hashlib.sha256(data).hexdigest()[:16]
 

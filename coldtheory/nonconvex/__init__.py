@@ -1,4 +1,4 @@
-"""Losses that are not quadratic, on which statements can still be computed: sums of cosines, and losses of one's own.
+"""Losses that are not quadratic, on which statements can still be computed: sums of cosines, and losses of your own.
 
 Sums of cosines are smooth and not convex, and have closed forms for all that the theorems ask:
 
@@ -9,8 +9,8 @@ Sums of cosines are smooth and not convex, and have closed forms for all that th
 >>> evaluate("thm3", "corrected", run).outcome.tolist()
 ['holds']
 
-Any smooth functions with their gradients and a constant of smoothness do, too. Of these no supremum over a set W is
-known, so that the statements about the models alone apply:
+Any smooth functions with their gradients and a constant of smoothness can be used, too. No supremum of these over a set
+W is known, so only the statements about the models alone apply:
 
 >>> targets = [0.0, 1.5, -1.0]
 >>> losses = [lambda w, a=a: float(np.log(np.cosh(w - a)).sum()) for a in targets]

@@ -49,14 +49,17 @@ class Cosines:
 
     @property
     def R(self) -> int:
+        """The number of runs."""
         return int(self.centres.shape[0])
 
     @property
     def T(self) -> int:
+        """The number of tasks."""
         return int(self.centres.shape[1])
 
     @property
     def d(self) -> int:
+        """The number of coordinates."""
         return int(self.centres.shape[2])
 
     @cached_property

@@ -58,7 +58,7 @@ def descend(
     """J = `steps` gradient steps of size eta on DPP_t for every task. What is returned can be given to
     `coldtheory.bounds.evaluate`; the conventions are those of `coldtheory.simulation`.
 
-    phi, hat      : the losses, and those that the memory sees (the same, unless told)
+    phi, hat      : the losses, and those that the memory sees (the same, unless given)
     w0            : x_0, (d,) or (R, d)
     V, delta, eta : one number, or one per run, (R,). Sums of cosines may differ from run to run; losses of one's own
                     are the same in all runs, of which there are as many as numbers are given
@@ -157,7 +157,7 @@ def _follow(phi: Losses, hat: Losses, start: Array, rule: _Rule, choose: Choice)
         grow = hat.rises(w[:, t], w[:, t + 1] - w[:, t])
         increments[:, t, :t] = (excess + grow)[:, :t]
         Q[:, t + 1, :t] = np.maximum(Q[:, t, :t] + increments[:, t, :t] - rule.delta[:, None], 0.0)
-        if rule.reference == "best":  # x_0 is no candidate
+        if rule.reference == "best":  # x_0 is not a candidate
             excess = np.maximum(excess + grow, 0.0) if t else excess
         elif rule.reference == "stored":  # of the tasks before this one, each compared with the model at its end
             excess = np.where(np.arange(T) < t, excess + grow, 0.0)

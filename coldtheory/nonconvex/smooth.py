@@ -1,11 +1,11 @@
-"""Smooth losses of one's own: functions, their gradients, and a constant for the smoothness.
+"""Smooth losses of your own: functions, their gradients, and a constant for the smoothness.
 
     phi_t(w) >= 0,   |grad phi_t(w) - grad phi_t(v)| <= L_t |w - v| for all w, v,   t = 1..T
 
-Nothing else is known of them, so that no supremum over a set W can be computed: of the statements in
-`coldtheory.bounds` those apply that ask about the models only, such as the forms `trajectory` and `sharp` of Theorem 3.
-What is told of a loss is checked wherever the run goes: a smooth loss differs from its tangent plane by at most
-L_t |w - v|^2/2, and a wrong gradient or too small a constant would show there.
+Nothing else is known of them, so no supremum over a set W can be computed. Of the statements in `coldtheory.bounds`
+only those about the models apply, such as the forms `trajectory` and `sharp` of Theorem 3. What is declared of a loss
+is checked wherever the run goes: a smooth loss differs from its tangent plane by at most L_t |w - v|^2/2, and a wrong
+gradient or too small a constant would show there.
 """
 
 from __future__ import annotations
@@ -68,10 +68,12 @@ class Smooth:
         return Smooth(tuple(functions), tuple(gradients), constants, whole("d", d, least=1), convex)
 
     def for_runs(self, R: int) -> Smooth:
+        """The same losses for R runs."""
         return replace(self, R=R)
 
     @property
     def T(self) -> int:
+        """The number of tasks."""
         return len(self.functions)
 
     @property
@@ -105,7 +107,7 @@ class Smooth:
         return found
 
     def check_step(self, tasks: Iterable[int], w: Array, v: Array) -> None:
-        """Raises if one of these losses is not what was told of it, between w and v, (R, d) each."""
+        """Raises if one of these losses is not as declared, between w and v, (R, d) each."""
         for k, (x, y) in product(tasks, list(zip(w, v, strict=True))):
             if not np.isfinite([x, y]).all():  # a diverged run
                 continue
@@ -118,6 +120,7 @@ class Smooth:
                 )
 
     def value(self, k: int, w: Array) -> float:
+        """phi_k(w); raises `ColdError` if the function returns no number, or a negative one."""
         given = self.functions[k](w)
         try:
             found = float(given)  # type: ignore[arg-type]
@@ -128,6 +131,7 @@ class Smooth:
         return found
 
     def slope(self, k: int, w: Array) -> Array:
+        """grad phi_k(w), (d,); raises `ColdError` if the gradient has another shape."""
         found = numbers(f"the gradient of task {k + 1}", self.slopes[k](w), finite=False, copy=False)
         if found.shape != (self.d,):
             raise ColdError(f"the gradient of task {k + 1} must have shape {(self.d,)}, got {found.shape}")

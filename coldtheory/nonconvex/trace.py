@@ -20,11 +20,17 @@ class Losses(Protocol):
     """T smooth losses for each of R runs."""
 
     @property
-    def R(self) -> int: ...
+    def R(self) -> int:
+        """The number of runs."""
+
     @property
-    def T(self) -> int: ...
+    def T(self) -> int:
+        """The number of tasks."""
+
     @property
-    def d(self) -> int: ...
+    def d(self) -> int:
+        """The number of coordinates."""
+
     @property
     def smoothness(self) -> Array:
         """(R,)."""
@@ -152,7 +158,7 @@ class TraceFacts(Facts):
 
 
 class SmoothFacts(TraceFacts):
-    """Of losses that are known by value and gradient only: there is no W, so that what needs one does not apply.
+    """Facts of losses that are known by value and gradient only: there is no W, so what needs one does not apply.
 
     The proofs use r only through l r^2/2 >= hatPhi_k(x_s) - hatPhi_k(x_t), and since losses are >= 0 the largest memory
     loss of the run serves as l r^2/2.

@@ -40,15 +40,19 @@ class PrintedResult:
 
     @property
     def setting(self) -> tuple[str, int]:
+        """The column: (dataset, memory)."""
         return (self.dataset, self.memory)
 
     @property
     def where(self) -> str:
+        """Method, dataset and memory in a few words, for messages."""
         return f"{self.method} {self.dataset} M={self.memory}"
 
 
 @dataclass(frozen=True)
 class ResultsTable:
+    """One results table of the paper: its label, its columns (dataset, memory), its methods and all printed cells."""
+
     label: str
     place: str
     columns: tuple[tuple[str, int], ...]
@@ -57,9 +61,11 @@ class ResultsTable:
     cells: tuple[PrintedResult, ...]
 
     def column(self, setting: tuple[str, int]) -> tuple[PrintedResult, ...]:
+        """All cells of a column (dataset, memory)."""
         return tuple(cell for cell in self.cells if cell.setting == setting)
 
     def cell(self, method: str, setting: tuple[str, int]) -> PrintedResult:
+        """The cell of a method in a column; raises `ColdError` if there is none."""
         for cell in self.cells:
             if cell.method == method and cell.setting == setting:
                 return cell
@@ -86,11 +92,14 @@ class Hyperparameters:
 
     @property
     def setting(self) -> tuple[str, int]:
+        """The column: (dataset, memory)."""
         return (self.dataset, self.memory)
 
 
 @dataclass(frozen=True)
 class Complexity:
+    """One row of the complexity table: operations, storage, mechanism and notes, as printed."""
+
     method: str
     operations: str
     storage: str
@@ -114,6 +123,8 @@ class PrintedDataset:
 
 @dataclass(frozen=True)
 class Paper:
+    """All numbers of the paper that the data file holds."""
+
     datasets: Mapping[str, PrintedDataset]
     results: tuple[ResultsTable, ...]
     hyperparameters: tuple[Hyperparameters, ...]
@@ -121,12 +132,14 @@ class Paper:
     seeds: int
 
     def table(self, label: str) -> ResultsTable:
+        """The results table with this label; raises `ColdError` if there is none."""
         for table in self.results:
             if table.label == label:
                 return table
         raise unknown_name("table", label, [t.label for t in self.results])
 
     def cells(self) -> Iterator[PrintedResult]:
+        """All cells of all results tables."""
         for table in self.results:
             yield from table.cells
 
@@ -180,10 +193,12 @@ def using(*, tables: Path | None = None, facts: Path | None = None) -> Iterator[
 
 
 def paper() -> Paper:
+    """The paper's numbers; within `using` those of another file."""
     return load_paper(_tables_path.get())
 
 
 def fact(id: str) -> Fact:
+    """The fact with this id; raises `ColdError` with the nearest ids if there is none."""
     known = facts()
     if id not in known:
         raise unknown_name("fact", id, known)
@@ -191,15 +206,18 @@ def fact(id: str) -> Fact:
 
 
 def facts() -> Mapping[str, Fact]:
+    """All facts about the paper's text, by id."""
     return _load_facts(_facts_path.get())[0]
 
 
 def statements() -> tuple[PrintedStatement, ...]:
+    """The numbered statements of the paper, in the order of the file."""
     return _load_facts(_facts_path.get())[1]
 
 
 @lru_cache(maxsize=8)
 def load_paper(path: Path) -> Paper:
+    """The numbers of a data file; raises `ColdError` if it does not follow its schema."""
     raw = read_toml(path)
     try:
         return Paper(

@@ -44,6 +44,7 @@ def _tally(rows: Sequence[Row], words: str) -> str:
 
 
 def verdict_buttons(rows: Sequence[Row]) -> str:
+    """The buttons that filter claims by verdict, each with its count, as HTML."""
     return "".join(
         f'<button type="button" class="chip {kind(name)}" data-verdict="{escape(name)}" aria-pressed="false">'
         f"<span>{escape(name)}</span> <b>{count}</b></button>"

@@ -91,7 +91,7 @@ def smaller(png: bytes, width: int) -> bytes:
 
 
 def _caption(path: Path) -> Caption:
-    """A picture that nothing lies beside has its name for a caption."""
+    """A picture without a JSON file has its name as the caption."""
     return read_caption(path) if path.is_file() else Caption(path.stem)
 
 

@@ -10,7 +10,7 @@ IDEA = (
         "A model learns tasks one after the other, and every new task may spoil what it has learnt before: it forgets.",
         "Continual learning asks for a model that learns each new task and still forgets no more than one allows.",
         "In the picture a task is a point in the plane, the model $x_t$ is the dot, and the loss $\\Phi_k$ of task $k$ "
-        "is half the squared distance from the dot to that point, so that no model can be best at all tasks.",
+        "is half the squared distance from the dot to that point, so no model can be best at all tasks.",
     ),
     (
         "The method keeps a **virtual queue** $Q_k$ for each past task $k$: a number, zero at first, that remembers "

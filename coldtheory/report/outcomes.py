@@ -9,7 +9,7 @@ the page is written from what is stored. The file is JSON:
                 depends_on: digests by name. "code MODULE" is a module with all that it imports (the claim's own, and
                 one per statement that the check evaluated), "run ID" a row that it read or looked for.
 
-A stored verdict is stale if one of these digests is another one now. Files of format 1, and the plain list that
+A stored verdict is stale if one of these digests has changed. Files of format 1, and the plain list that
 `coldtheory check --json` prints, do not say what a verdict depends on; they are read, too.
 """
 
@@ -136,7 +136,7 @@ def _parts(claims: Sequence[Claim], workers: int) -> list[tuple[Claim, ...]]:
 
 @contextmanager
 def _counting(total: int, progress: Callable[[int, int], None] | None) -> Iterator[Path]:
-    """A file whose size is the number of claims that are done, in whatever process; `progress` hears of it."""
+    """A file whose size is the number of claims that are done, in all processes; `progress` is called with it."""
     over = threading.Event()
     with tempfile.TemporaryDirectory(prefix="coldtheory-checks-") as folder:
         tally = Path(folder, "tally")
@@ -201,6 +201,7 @@ def as_json(row: Row) -> Row:
 
 
 def store_outcomes(outcomes: Outcomes, path: Path) -> None:
+    """Write outcomes to a file, which is replaced as a whole."""
     content = {"format": FORMAT, "provenance": outcomes.origin, "outcomes": outcomes.rows}
     write_atomically(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 

@@ -2,8 +2,8 @@
 
 A page that is open elsewhere in the browser may send requests here, too, and a name of its own may point here. So a
 request is answered only if it has exactly one Host header (else 400), with this machine and this port (else 403). A
-client that sends nothing is dropped after a while, and no more than a few are served at once: whoever holds them open
-holds up nothing else.
+client that sends nothing is dropped after a while, and only a few are served at once, so open connections block nothing
+else.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class OneFileServer(ThreadingHTTPServer):
         super().__init__((HOST, port), _OneFile)
 
     def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a client in a thread of its own, or drop it if all places are taken."""
         if not self._places.acquire(blocking=False):
             self.shutdown_request(request)  # full: this one has to ask again
             return
@@ -45,13 +46,14 @@ class OneFileServer(ThreadingHTTPServer):
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a client, and free its place afterwards."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Quiet: a client that has gone is no news."""
+        """Print nothing: a client that has disconnected is not an error."""
 
 
 def make_server(file: Path, port: int = 0, *, patience: float = PATIENCE) -> OneFileServer:
@@ -70,6 +72,7 @@ def make_server(file: Path, port: int = 0, *, patience: float = PATIENCE) -> One
 
 
 def address_of(server: ThreadingHTTPServer) -> str:
+    """The URL at which the server answers."""
     return f"http://{HOST}:{server.server_address[1]}/"
 
 

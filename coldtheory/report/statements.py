@@ -17,7 +17,7 @@ _MODEL = (
     ),
     (
         "Queue $k$ grows when task $k$ gets worse than its reference, the previous model, the best one so far or the "
-        "one at the end of task $k$, by more than the tolerance. Another controller than the queue has its own rule.",
+        "one at the end of task $k$, by more than the tolerance. A controller other than the queue has its own rule.",
         r"Q_k[t]=\max\{\,Q_k[t-1]+\Phi_k(x_t)-\Phi_k(\mathrm{ref}_{t,k})-\delta,\;0\,\}",
     ),
     (

@@ -64,7 +64,7 @@ def read_sheet(text: str, name: str) -> Sheet:
             parts.append(((x, y, w, h), writer.part(by_id[id_] for id_ in ids if id_ in by_id)))
         return Sheet(str(about["key"]), width, height, tuple(parts))
     except (ElementTree.ParseError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ColdError(f"{name}.svg is no picture of a report: {error}") from None
+        raise ColdError(f"{name}.svg is not a picture of a report: {error}") from None
 
 
 def shared_styles(html: str) -> tuple[str, str]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     Box = tuple[float, float, float, float]
 
-_WORTH_A_PROCESS = 4  # drawings from which on other processes are worth their start
+_WORTH_A_PROCESS = 4  # from this many drawings on, other processes are worth starting
 _WIDEST_LEGEND = 230.0  # points; on a screen of 360 pixels its letters then have 9 of them
 _DPI = 150  # of what is stored as pixels, such as heatmaps
 _AIR = 2.0  # points around a part
@@ -207,7 +207,7 @@ def _parts(picture: Picture) -> list[tuple[list[str], Box]]:
 
 
 def _box(picture: Picture, artist: Any) -> Box:
-    """Where an artist is drawn, in points from the upper left corner, with some air."""
+    """Where an artist is drawn, in points from the upper left corner, with some margin."""
     extent = artist.get_tightbbox()
     if extent is None:
         return 0.0, 0.0, 0.0, 0.0

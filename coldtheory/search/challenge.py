@@ -5,8 +5,8 @@
     climbing  `search` where these came closest: in a few plans, each with one number of tasks
 
 A budget is a number of runs. A quarter of it is for the first kind, a quarter for the second, and half for the third.
-The challenge ends with the first kind that breaks the form. What broke it is made as small as it can be, and is
-evaluated alone and by the public way before it is told.
+The challenge ends with the first kind that breaks the form. The run that broke it is made as small as possible, and is
+evaluated alone and through the public functions before it is reported.
 
 Streams far from the origin are not tried: the method moves along when all optima do, so they would only show rounding.
 """
@@ -38,7 +38,7 @@ _SHARE = {"random": 0.25, "extreme": 0.25, "climbing": 0.5}
 _AT_ONCE = 400  # runs
 _CLIMBED = 4  # places, those that came closest
 _ALIKE = 6  # digits: of places that come equally close the simplest is taken, and rounding does not choose
-_KEPT = 0.5  # of a violation's margin survives that the instance is made smaller
+_KEPT = 0.5  # share of a violation's margin that must survive when the instance is made smaller
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Tally:
     attempt: Attempt
     tried: int
     applicable: int  #: of these, the runs that meet all premises
-    tightest: float | None  #: 1 + (left - right)/the larger side at its largest: above 1 it is broken
+    tightest: float | None  #: the largest 1 + (left - right)/the larger side: above 1 the form is broken
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +64,14 @@ class Challenge:
 
     @property
     def verdict(self) -> Verdict:
+        """ "violated", "holds on all tried", or "not applicable" where no run met the premises."""
         if self.found is None:
             return "not applicable"
         return "violated" if self.found.best.broken else "holds on all tried"
 
     @property
     def broken_by(self) -> Attempt | None:
+        """The kind of attempt that broke the form, if one did."""
         return self.tallies[-1].attempt if self.verdict == "violated" else None
 
     @property
@@ -79,10 +81,12 @@ class Challenge:
 
     @property
     def tried(self) -> int:
+        """The number of runs that were tried."""
         return sum(tally.tried for tally in self.tallies)
 
     @property
     def applicable(self) -> int:
+        """The number of runs that met all premises."""
         return sum(tally.applicable for tally in self.tallies)
 
 
@@ -100,7 +104,7 @@ def challenge(
 
     plans    : where to look; without them, wherever the premises allow
     attempts : which kinds of attempt; the budget is divided among them
-    tell     : is told how many runs of how many are done
+    tell     : is called with the number of runs done and the number of all runs
 
     >>> done = challenge("lemma1", "printed", candidates=2000)
     >>> done.verdict, done.broken_by

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
 _SECONDS = 60.0  # where no limit is given
-CLEAR = 1e-3  # a violation by more than this share of the larger side is no matter of rounding
-_POPULATION = 16  # points a coordinate
+CLEAR = 1e-3  # a violation by more than this share of the larger side is not due to rounding
+_POPULATION = 16  # points per coordinate
 _SMALLEST, _LARGEST = 80, 400  # points
 _GENERATIONS = 150
 _BOXES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)  # half-widths of the boxes of the polish, in units of the cube
@@ -53,7 +53,7 @@ class Found:
 
 
 class NothingMet(ColdError):
-    """No run of the family meets the premises."""
+    """Raised where no run of the family meets the premises."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ class Limits:
     candidates: int | None = None
 
     def checked(self) -> Limits:
+        """The limits, with the default time limit if there are none; raises `ColdError` if one makes no sense."""
         if self.seconds is self.rounds is self.candidates is None:
             return Limits(seconds=_SECONDS)
         if self.seconds is not None:
@@ -77,7 +78,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """What a watcher of the search is told after each generation."""
+    """What is reported after each generation of a search."""
 
     elapsed: float
     limits: Limits
@@ -110,7 +111,7 @@ def search(
     seconds      : a time limit; 60 if no limit is given at all
     rounds       : stop after so many restarts
     candidates   : stop after the population in which so many runs are reached
-    until_broken : stop at the first clear violation; None stops for forms that nobody says are true
+    until_broken : stop at the first clear violation; None stops for forms that are not declared true
     waived       : premises that need not hold, to see whether a statement can do without them
     clock        : where the seconds come from
 

@@ -18,6 +18,7 @@ def save_instance(found: Found, path: Path) -> None:
 
 
 def file_content(found: Found) -> dict[str, Any]:
+    """What a file of the found instance holds: statement, form, note, tasks, settings and both sides."""
     best = found.best
     holds = form_that_holds(best)
     content: dict[str, Any] = {"statement": found.statement, "form": found.form}

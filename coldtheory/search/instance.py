@@ -1,7 +1,7 @@
 """An instance as plain data: what a file of `coldtheory.counterexamples` holds, made from a point of the search.
 
-The search computes whole populations at once; what it reports is computed again, alone and by the public way:
-`simulate`, then `evaluate`. Nothing that only the search believes is ever printed.
+The search computes whole populations at once; what it reports is computed again, alone and through the public functions
+`simulate` and `evaluate`. Nothing that only the search has computed is ever printed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .space import Candidates
 #: "tasks", "settings", "options" and, where gradients are noisy, "seeds", each of numbers, lists and names
 Plain = dict[str, dict[str, Any]]
 
-_KEPT = 0.9  # of a violation's margin survives the rounding to few digits
+_KEPT = 0.9  # share of a violation's margin that must survive the rounding to few digits
 _DIGITS = 17  # a double exactly
 _CONFIRMING = 2000  # noise seeds of an instance that is reported
 

@@ -46,6 +46,7 @@ class Plan:
     noise_seeds: int = 0  #: gradients are noisy, and a candidate is judged by its mean over so many runs; 0: no noise
 
     def checked(self) -> Plan:
+        """The plan itself; raises `ColdError` if one of its fields makes no sense."""
         for kind, name, known in (
             ("reference", self.reference, Reference),
             ("weights", self.weights, Weights),
@@ -107,7 +108,7 @@ _FORMS: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 
-# What a statement of one's own leaves open, all of it is tried; the simplest first.
+# Everything that a user's own statement leaves open is tried, the simplest first.
 _OPEN: dict[str, tuple[Any, ...]] = {
     "d": (1, 2),
     "solver": ("gd", "exact"),
@@ -162,7 +163,7 @@ def _filled(plan: Plan, entries: Mapping[str, Any]) -> Plan:
 
 
 def plans_for(statement: str | Statement, form: str, **chosen: Any) -> list[Plan]:
-    """The plan of a form, and for a statement of one's own the same with all that its premises leave open."""
+    """The plan of a form, and for a user's own statement the same with all that its premises leave open."""
     told = find_statement(statement)
     plan = plan_for(told, form, **chosen)
     if not told.label.startswith(LABEL):

@@ -61,6 +61,7 @@ class CandidateRun(Run):
 
 
 def tasks_of(candidates: Candidates) -> Tasks:
+    """The tasks of all candidates, one stream each."""
     return from_optima(
         candidates.optima,
         candidates.hessians,
@@ -240,7 +241,7 @@ def scores(bound: Bound, waived: Collection[str] = ()) -> Array:
 def tightness(lhs: Array, rhs: Array) -> Array:
     """1 + (lhs - rhs)/max(|lhs|, |rhs|): lhs/rhs when 0 <= lhs <= rhs, above 1 when broken, for sides of any sign.
 
-    It grows with lhs/rhs and never exceeds 3, so that a right side near 0 cannot drown everything else.
+    It grows with lhs/rhs and never exceeds 3, so a right side near 0 cannot outweigh everything else.
     """
     size = np.maximum(np.abs(lhs), np.abs(rhs))
     return np.asarray(1.0 + (lhs - rhs) / np.where(size > 0, size, np.inf))

@@ -30,6 +30,7 @@ class Rerun:
 
     @property
     def comes_out(self) -> bool:
+        """Whether both sides agree with the file's values."""
         return not self.off
 
 
@@ -57,7 +58,7 @@ def rerun(name: str | Path, form: str | None = None, statement: Statement | None
     except ColdError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
-        raise ColdError(f"{name} is damaged or no counterexample file: {problem}") from None
+        raise ColdError(f"{name} is damaged or not a counterexample file: {problem}") from None
     return Rerun(instance, run, stored, other, off)
 
 

@@ -85,6 +85,7 @@ class Space:
         return reader.used
 
     def decode(self, points: Array) -> Candidates:
+        """The instances that points (B, size) of the cube stand for."""
         return self._read(_Reader(points))
 
     def _read(self, reader: _Reader) -> Candidates:
@@ -93,7 +94,7 @@ class Space:
         places = None if plan.blocks is None else _places(reader.plain(pieces - 1), T)
 
         def spread(values: Array) -> Array:
-            """From one entry a piece to one a task."""
+            """From one entry per block to one per task."""
             if places is None:
                 return values
             index = places.reshape(*places.shape, *(1,) * (values.ndim - 2))

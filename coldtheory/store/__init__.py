@@ -15,9 +15,9 @@ version 2 and three tables::
                 content     JSON: the cell's configuration and the measured quantities; see `coldtheory results keys`
 
 Several programs may read and write a file at once; those that write wait for each other. Each save is one transaction,
-so that a killed program, a full disk or a loss of power leaves the last complete state. The journal is SQLite's
-rollback journal, which is safe on network disks and is gone when the last program has ended; what a killed program
-leaves of it is undone by the next one, and removed by the next one that writes.
+so a killed program, a full disk or a loss of power leaves the last complete state. The journal is SQLite's rollback
+journal, which is safe on network disks and is gone when the last program has ended; what a killed program leaves of it
+is undone by the next one, and removed by the next one that writes.
 
 **Format coldtheory-rows/1**: `results/SOURCE.json`, one JSON object with `format`, `source`, `provenance` (a list) and
 `rows` (a list; `provenance` of a row is a place in that list), as earlier versions wrote it and as `coldtheory results
@@ -26,8 +26,8 @@ and renames it to `SOURCE.json.old`, which nothing reads any more.
 
 Beside the row files lie records of which rows one sweep is made of: see `coldtheory.store.sweeps`.
 
-Nothing in such a file is trusted: a foreign or damaged file is an error in one line, rows are checked for their types,
-and nothing but the three tables may be in the database.
+Nothing in such a file is trusted: a foreign or damaged file is a one-line error, rows are checked for their types, and
+the database may contain only the three tables.
 """
 
 from .export import EXPORTS

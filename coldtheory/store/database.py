@@ -56,6 +56,7 @@ def opened(path: Path, mode: Literal["ro", "rwc"]) -> sqlite3.Connection:
 
 
 def in_memory() -> sqlite3.Connection:
+    """An empty database in memory."""
     return _connect(None, "memory")
 
 
@@ -119,6 +120,7 @@ def has_tables(db: sqlite3.Connection, path: Path) -> bool:
 
 
 def make_tables(db: sqlite3.Connection) -> None:
+    """Create the tables of the format, with its application id and version."""
     for table in _TABLES:
         db.execute(table)
     db.execute(f"PRAGMA application_id = {_APPLICATION}")
@@ -130,7 +132,7 @@ def make_tables(db: sqlite3.Connection) -> None:
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing; the only writer from its beginning, so that two that wait for each other cannot happen."""
+    """All or nothing. It is the only writer from its beginning, so two programs cannot wait for each other."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -1,4 +1,4 @@
-"""Stored rows for other programs: JSON, CSV and Parquet, written bit by bit."""
+"""Stored rows for other programs: JSON, CSV and Parquet, written row by row."""
 
 from __future__ import annotations
 

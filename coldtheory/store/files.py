@@ -97,6 +97,7 @@ class StoredRows:
         return bool(self._query("SELECT 1 FROM rows WHERE schema IS NOT ? LIMIT 1", ROW_SCHEMA))
 
     def summary(self) -> Summary:
+        """What a list says of the file, without reading its rows."""
         ((count, seeds, low, high),) = self._query("SELECT count(*), count(DISTINCT seed), min(V), max(V) FROM rows")
         latest = self._query("SELECT content FROM provenance ORDER BY id DESC LIMIT 1")
         if count and not (isinstance(low, float) and isinstance(high, float) and latest):

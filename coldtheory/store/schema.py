@@ -1,4 +1,4 @@
-"""What a stored row must be: the types that are asked for at the door, and what is said of a file that has others."""
+"""What a stored row must be: the types that are checked on reading, and the error for a file that has others."""
 
 from __future__ import annotations
 
@@ -93,6 +93,7 @@ def read_origin(content: Any, path: Path) -> dict[str, Any]:
 
 
 def read_object(content: Any, path: Path) -> dict[str, Any]:
+    """A JSON object as a dict; raises `ColdError` if it is something else."""
     entries: dict[str, Any] = _decoded(_object, content, path)
     return entries
 

@@ -170,7 +170,7 @@ def test_own_benchmark_heads_and_loggers(tmp_path):
 def test_mistakes_are_told_in_one_line():
     with pytest.raises(ColdError, match="V must be > 0"):
         ColdPlugin(V=-1.0, delta=0.0, memory=10)
-    with pytest.raises(ColdError, match="heads is no setting of the plug-in"):
+    with pytest.raises(ColdError, match="heads is not a setting of the plug-in"):
         ColdPlugin(V=1.0, delta=0.0, memory=10, heads=[0])
     with pytest.raises(ColdError, match=r"call strategy\.train"):
         _ = ColdPlugin(V=1.0, delta=0.0, memory=10).dpp

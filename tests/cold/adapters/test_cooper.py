@@ -137,6 +137,6 @@ def test_rules_of_cooper_train_as_those_of_cold(theirs, ours):
 
 
 def test_a_rule_that_is_no_optimiser_is_told():
-    with pytest.raises(ColdError, match="augmented is no dual optimiser; take queue, leaky or nupi"):
+    with pytest.raises(ColdError, match="augmented is not a dual optimiser; take queue, leaky or nupi"):
         QueueAscent([torch.zeros(2, requires_grad=True)], controller="augmented")
     assert controller_of(CooperNuPI()).text.startswith("cooper-nupi:lr=1.0")

@@ -129,7 +129,7 @@ def test_replay_methods_share_one_memory_and_one_sampler():
 
 
 def test_no_method_is_long():
-    """What a class does beyond the ground on which it stands fits on two screens."""
+    """What a class adds to its base class fits on two screens."""
     for method in all_methods():
         lines = len(inspect.getsource(method).splitlines())
         assert lines <= 85, (method.name, lines)

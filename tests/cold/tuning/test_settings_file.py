@@ -43,8 +43,8 @@ def test_it_is_a_file_of_settings_for_config(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("[provenance]", "[other]", "is no file of chosen settings: .* for a plain file of settings take --config"),
-        ("cold-settings/1", "cold-settings/9", "is no file of chosen settings"),
+        ("[provenance]", "[other]", "is not a file of chosen settings: .* for a plain file of settings take --config"),
+        ("cold-settings/1", "cold-settings/9", "is not a file of chosen settings"),
         ("acc = 81.25", 'acc = "high"', r"has a wrong entry in \[provenance\]: Expected `float`"),
         ("lr = 0.001", "lr = -1", "lr must be > 0"),
         ("lr = 0.001", "learning_rate = 1", "unknown setting"),

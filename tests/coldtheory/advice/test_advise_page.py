@@ -70,7 +70,7 @@ def test_the_answer_says_what_was_computed():
 def test_words_follow_the_numbers():
     assert "act: gradient +" in str(advise(make_tasks("conflict", seeds=0)))
     assert "stay empty" in str(advise(FEW, eta=0.01, delta=100.0))
-    assert "have no weight, as you say" in str(advise(FEW, eta=0.01, weights="none"))
+    assert "have no weight, as you asked" in str(advise(FEW, eta=0.01, weights="none"))
     assert "is too large" in str(advise(FEW, eta=0.01, V=1000.0))
     assert "the run diverges at this V" in str(advise(FEW, eta=0.01, V=1000.0))
     assert "promised at most" in str(advise(FEW, eta=0.01, reference="stored", delta=5.0))

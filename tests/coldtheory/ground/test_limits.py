@@ -120,7 +120,7 @@ def test_what_does_not_fit_is_refused_with_the_number(program, words, told):
         (cold_app, "run --dataset synthetic --checkpoint-every=-1", "--checkpoint-every must be >= 0 and finite"),
         (cold_app, "run --dataset synthetic --V inf", "V must be a finite number"),
         (cold_app, "run --dataset synthetic --threads 99999999", "threads must be at most"),
-        (cold_app, "run --dataset synthetic --data-option root=x", "root is no option of the data"),
+        (cold_app, "run --dataset synthetic --data-option root=x", "root is not an option of the data"),
     ],
 )
 def test_nonsense_is_refused(program, words, told):

@@ -1,4 +1,4 @@
-"""The shared ground, the names of quantities and the paper's numbers load without the simulator."""
+"""The shared foundation, the names of quantities and the paper's numbers load without the simulator."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_it_is_small_and_says_nothing_twice(drawing):
 )
 def test_what_is_read_is_not_trusted(drawing, old, new, why):
     assert old in drawing
-    with pytest.raises(ColdError, match=f"wave.svg is no picture of a report: .*|{why}") as refused:
+    with pytest.raises(ColdError, match=f"wave.svg is not a picture of a report: .*|{why}") as refused:
         read_sheet(drawing.replace(old, new, 1), "wave")
     assert why in str(refused.value)
 
