@@ -72,7 +72,7 @@ def queue_variation() -> Finding:
     statement="The figures show the O(1/V) - O(V) trade-off: gradient down, queue up, as V grows.",
     recorded="holds with correction",
     explain="""
-        Both trends are there on V in [10, 1000], in all three regimes, for the gradient after the update. Neither
+        Both trends are there on V in [10, 1000] in HIGH and CONFLICT, for the gradient after the update. Neither
         is a law in V: before the update the gradient turns up again (toy-turning-point), and the Case 1 queue stays
         below l r^2 / 2 for every V. The margin is the smallest of the directed log-log slopes.""",
 )

@@ -141,6 +141,7 @@ def _front_of(rows: Sequence[Mapping[str, Any]]) -> NDArray[np.float64]:
 
 
 def draw_robust(tables: Mapping[str, Table]) -> Figure:
+    """Accuracy over the factor, one panel per size and one line per method."""
     rows = list(next(iter(tables.values())).rows())
     sizes = sorted({row["limit_train"] for row in rows})
     with s.styled():
