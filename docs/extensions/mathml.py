@@ -39,9 +39,10 @@ def _choose(_app: Any, config: Any) -> None:
 
 
 def _inline(translator: Any, node: Any) -> None:
-    pieces = broken(node.astext())
-    shown = " ".join(formula(piece) for piece in pieces)
-    translator.body.append(f'<span class="broken">{shown}</span>' if len(pieces) > 1 else shown)
+    *pieces, last = (formula(piece) for piece in broken(node.astext()))
+    if "marks" in node:
+        last = f'<span class="whole">{last}{node["marks"]}</span>'
+    translator.body.append(" ".join([*pieces, last]))
     raise nodes.SkipNode
 
 
@@ -74,16 +75,29 @@ def broken(latex: str) -> list[str]:
     return [piece if at == 0 else "{}" + piece for at, piece in enumerate([*pieces, latex[begin:].strip()])]
 
 
+def _keep_marks(tree: Any) -> None:
+    """Punctuation behind a formula belongs to its line."""
+    for math in list(tree.findall(nodes.math)):
+        at = math.parent.index(math) + 1
+        behind = math.parent[at] if at < len(math.parent) else None
+        if isinstance(behind, nodes.Text) and (marks := re.match(r"[,.;:!?)’”]+", behind.astext())):
+            math["marks"] = marks.group()
+            math.parent.replace(behind, nodes.Text(behind.astext()[marks.end() :]))
+
+
 def _typeset(app: Any, tree: Any, docname: str) -> None:
     """The sentences of a page in PLAIN or of the API reference, with their formulas typeset."""
+    if app.builder.format == "html":
+        _keep_marks(tree)
     if not docname.startswith(("api/", *PLAIN)) or app.builder.format != "html":
         return
     for table in tree.findall(nodes.table):
         _as_list_when_narrow(table)
     for text in list(tree.findall(nodes.Text)):
         if not _within(text, _AS_WRITTEN):
-            shown = typeset(text.astext())
+            shown = typeset(text.astext().replace("’", "'"))
             if "<" in shown:
+                shown = shown.replace("&#x27;", "’").replace("'", "’")
                 text.parent.replace(text, nodes.raw("", shown, format="html"))
 
 
