@@ -5,8 +5,9 @@
     python benchmarks/startup.py --repeat 5
 
 "after" is this version, "before" the one of the given folder. Each call is a process of its own, and what counts is its
-CPU time, with the start of Python. The calls take turns, so that whatever else the machine does affects all of them
-alike, and the median of each is divided by that of `import numpy`. Listed data sets are those of an empty folder.
+CPU time, with the start of Python. The calls and the versions take turns, so that whatever else the machine does affects
+all of them alike. It can only add to the time of a call, so the least of each is divided by the least of
+`import numpy`. Listed data sets are those of an empty folder.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
@@ -69,29 +69,29 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=15)
     parser.add_argument("--out", type=Path, help="also write the numbers to this file, as JSON")
     options = parser.parse_args()
-    sides = {"before": options.before, "after": ROOT}
+    given = {"before": options.before, "after": ROOT}
+    sides = {side: folder.resolve() for side, folder in given.items() if folder is not None}
     record: dict[str, Any] = {"cores": os.cpu_count(), "repeat": options.repeat, "limit": LIMIT}
-    for side, folder in sides.items():
-        if folder is not None:
-            seconds = measured(folder.resolve(), options.repeat)
-            record[side] = {"seconds": seconds, "ratio": {name: s / seconds[UNIT] for name, s in seconds.items()}}
-            record[side]["commit"] = commit_of(folder)
+    for side, seconds in measured(sides, options.repeat).items():
+        record[side] = {"seconds": seconds, "ratio": {name: s / seconds[UNIT] for name, s in seconds.items()}}
+        record[side]["commit"] = commit_of(sides[side])
     show(record)
     if options.out is not None:
         options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
-def measured(folder: Path, repeat: int) -> dict[str, float]:
-    """The median CPU time of each call of the version in a folder."""
-    found: dict[str, list[float]] = {name: [] for name in calls()}
+def measured(sides: Mapping[str, Path], repeat: int) -> dict[str, dict[str, float]]:
+    """The least CPU time of each call, of the version in every folder."""
+    found: dict[str, dict[str, float]] = {side: {} for side in sides}
     with tempfile.TemporaryDirectory() as empty:
         for turn in range(repeat + 1):
             for name, (words, variables, _) in calls().items():
-                environment = {**os.environ, "PYTHONPATH": str(folder), "COLD_DATA": empty, **variables}
-                seconds = cpu_of([sys.executable, "-c", *words], environment, empty)
-                if turn:  # the first time Python compiles what it loads
-                    found[name].append(seconds)
-    return {name: median(values) for name, values in found.items()}
+                for side, folder in sides.items():
+                    environment = {**os.environ, "PYTHONPATH": str(folder), "COLD_DATA": empty, **variables}
+                    seconds = cpu_of([sys.executable, "-c", *words], environment, empty)
+                    if turn:  # the first time Python compiles what it loads
+                        found[side][name] = min(seconds, found[side].get(name, seconds))
+    return found
 
 
 def cpu_of(command: list[str], environment: Mapping[str, str], folder: str) -> float:

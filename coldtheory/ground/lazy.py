@@ -27,4 +27,8 @@ def load_when_asked(package: str, names: Mapping[str, Iterable[str]]) -> Callabl
         setattr(sys.modules[package], name, value)  # so that the next access finds it
         return value
 
+    def __dir__() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *home})
+
+    sys.modules[package].__dict__["__dir__"] = __dir__  # a shell or an editor offers the names before they are loaded
     return __getattr__

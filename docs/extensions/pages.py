@@ -105,7 +105,7 @@ def _cell_parts(cell: dict[str, Any]) -> Iterator[str]:
             image = f'<img alt="What the cell draws" src="data:image/png;base64,{encoded}">'
             yield f'```{{raw}} html\n<div class="picture">{image}</div>\n```'
         elif "text/html" in data:
-            yield f"```{{raw}} html\n{''.join(data['text/html'])}\n```"
+            yield f'```{{raw}} html\n<div class="wide">{"".join(data["text/html"])}</div>\n```'
         else:
             yield f"```text\n{''.join(output.get('text') or data.get('text/plain', '')).rstrip()}\n```"
 
