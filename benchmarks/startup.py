@@ -5,8 +5,8 @@
     python benchmarks/startup.py --repeat 5
 
 "after" is this version, "before" the one of the given folder. Each call is a process of its own, and what counts is its
-CPU time, with the start of Python. The calls and the versions take turns, so that whatever else the machine does affects
-all of them alike. It can only add to the time of a call, so the least of each is divided by the least of
+CPU time, with the start of Python. The calls and the versions take turns, so that whatever else the machine does
+affects all of them alike. It can only add to the time of a call, so the least of each is divided by the least of
 `import numpy`. Listed data sets are those of an empty folder.
 """
 

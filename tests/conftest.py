@@ -1,11 +1,22 @@
-"""What all tests share: helpers on the path, and a closing word on what this machine could not run."""
+"""What all tests share: helpers on the path, and a closing word on what this machine could not run.
+
+Hypothesis has the profile `ci`, or `nightly` with HYPOTHESIS_PROFILE=nightly: no example is judged by the clock, since
+a busy machine would fail it, and the same examples are tried every time.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+_COMMON = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("ci", max_examples=100, derandomize=True, **_COMMON)
+settings.register_profile("nightly", max_examples=2000, print_blob=True, **_COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 _PROGRAMS = ("gcc", "node", "npm", "chromium")
 

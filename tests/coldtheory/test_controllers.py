@@ -50,7 +50,7 @@ def test_with_trivial_parameters_a_controller_is_the_queue(rule, reference):
 
 @given(seed=st.integers(0, 9999), V=st.floats(1e-2, 1e2), delta=st.sampled_from([0.0, 1e-3, 0.3]),
        rule=st.sampled_from(RULES), reference=st.sampled_from(REFERENCES))  # fmt: skip
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @pytest.mark.filterwarnings("ignore::coldtheory.ground.errors.DivergenceWarning")
 def test_what_controllers_promise(seed, V, delta, rule, reference):
     """Of runs that do not diverge, which the augmented weight may at a small V."""
@@ -178,7 +178,7 @@ def test_a_creeping_stream_fills_no_queue_of_case_1():
 
 
 @given(seed=st.integers(0, 9999), V=st.floats(1e-2, 1e2), reference=st.sampled_from(REFERENCES))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_forgetting_and_eps_are_differences_of_losses(seed, V, reference):
     run = simulate(tasks_of(seed), V=V, delta=0.1, eta="auto", reference=reference)
     facts = facts_of(run)

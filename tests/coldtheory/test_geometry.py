@@ -89,7 +89,7 @@ def test_projection_leaves_inner_points_alone_and_puts_others_on_the_sphere():
 # The trust-region problem
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(seeds, st.integers(1, 6), st.sampled_from(["psd", "indefinite", "singular", "zero"]))
 def test_trust_region_meets_its_optimality_conditions(seed, d, kind):
     """p minimises if and only if (A + mu I) p = -g, A + mu I >= 0, mu >= 0 and mu (|p| - R) = 0 for some mu."""
@@ -171,7 +171,7 @@ def losses(rng, n, d, kind):
     return Quadratics.of(a, random_psd(rng, n, d, rank=max(1, d - 1)), offsets)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seeds, st.integers(1, 4), st.sampled_from(["identity", "scalar", "matrix"]))
 def test_sup_is_never_exceeded_and_is_reached(seed, d, kind):
     rng = np.random.default_rng(seed)
@@ -197,7 +197,7 @@ def test_sup_is_never_exceeded_and_is_reached(seed, d, kind):
     assert (reached >= sup * (1 - 1e-3) - 1e-9).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seeds, st.integers(1, 4), st.sampled_from(["identity", "scalar", "matrix"]))
 def test_rho_is_a_lower_bound_and_is_reached(seed, d, kind):
     rng = np.random.default_rng(seed)
@@ -278,7 +278,7 @@ def assert_smallest(points, ball, rtol=1e-10):
     assert lower >= 1 - 2 * rtol
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(seeds, st.integers(1, 40), st.integers(1, 12), st.sampled_from(["normal", "twins", "line", "sphere", "grid"]))
 def test_smallest_enclosing_ball_is_optimal(seed, n, d, kind):
     rng = np.random.default_rng(seed)

@@ -182,7 +182,7 @@ def test_limits_are_balanced_and_nested():
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_beginning_of_a_balanced_order_has_the_proportions_of_the_whole(y, seed):
     y = np.array(y)
     order = balanced_order(y, np.random.default_rng(seed))

@@ -198,7 +198,7 @@ def test_the_tolerance_can_be_broken() -> None:
 
 
 @given(seed=st.integers(0, 10**6), log_V=st.floats(-6, 8), offset=st.sampled_from([0.0, 1.0, 1e8]))
-@settings(max_examples=200, deadline=None, database=None, derandomize=True)
+@settings(max_examples=200)
 def test_no_run_forgets_more(seed: int, log_V: float, offset: float) -> None:
     run, options = draw(seed, V=10.0**log_V, offset=offset)
     assume(not run.diverged)

@@ -257,7 +257,7 @@ def test_not_applicable_without_samples_and_W_is_older_than_the_memory() -> None
     assert sides[0].tolist() == sides[1].tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),
     offset=st.sampled_from([0.0, 1e3, 1e8]),
@@ -280,7 +280,7 @@ def test_no_draw_breaks_what_holds_always(seed, offset, size, V, n, data) -> Non
 # How many samples
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     s=st.floats(0.01, 100), r=st.floats(0, 100), share=st.floats(1e-3, 1.5), n=st.integers(1, 400),
     K=st.integers(1, 50), p=st.floats(1e-6, 1), every=st.booleans(),

@@ -171,7 +171,7 @@ def _attack(seed: int, size: float, offset: float, V: float, share: float, contr
     return facts_of(run), {"delta_prime": above * (1 + 1e-9), "w_star": star}
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     seed=st.integers(0, 10_000),
     size=st.sampled_from([1e-6, 1e-2, 1.0, 10.0]),
