@@ -89,9 +89,9 @@ def test_it_is_small_and_says_nothing_twice(drawing):
         ('xlink:href="#', 'xlink:href="http://127.0.0.1/#', "leads out of the picture"),
         ("data:image/png", "data:image/svg+xml", "not a PNG"),
         ("stroke: #262626", "stroke: url(http://127.0.0.1)", "a style has signs"),
-        ('viewBox="', 'viewBox="x ', "no picture of a report"),
-        ("</svg>", "", "no picture of a report"),
-        ('"parts"', '"other"', "no picture of a report"),
+        ('viewBox="', 'viewBox="x ', "not a picture of a report"),
+        ("</svg>", "", "not a picture of a report"),
+        ('"parts"', '"other"', "not a picture of a report"),
     ],
 )
 def test_what_is_read_is_not_trusted(drawing, old, new, why):
