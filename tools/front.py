@@ -1,8 +1,8 @@
 """Plasticity against forgetting, compared at equal forgetting: python tools/front.py [RUNS]
 
-For every benchmark and every setting of a baseline: the accuracy of newly learnt tasks minus COLD-distill's at the same
-forgetting, which is read off the line through its requests, seed by seed. The 95 % interval (Student's t) is over
-seeds.
+For every benchmark and every setting of a method: forgetting in nats, accuracy of newly learnt tasks, and ACC; of a
+baseline also that accuracy minus COLD-distill's at the same forgetting, which is read off the line through its requests
+and its default, seed by seed. The 95 % interval (Student's t) is over seeds.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _LEAST = 3  # seeds for an interval
 def main(folder: Path) -> None:
     figures = {figure.id: figure for figure in requested_figures(RunsFoundOnce(), kept=False)}
     rows = list(figures["plasticity_forgetting"].data[0].load(folder).table.rows())
-    print("| benchmark | method | setting | forgetting | learnt % | minus COLD-distill | ahead |")
-    print("| --- | --- | --- | ---: | ---: | ---: | --- |")
+    print("| benchmark | method | setting | forgetting | learnt % | ACC % | learnt, minus COLD-distill | ahead |")
+    print("| --- | --- | --- | ---: | ---: | ---: | ---: | --- |")
     for title in dict.fromkeys(row["title"] for row in rows):
         shown = [row for row in rows if row["title"] == title]
         lines = _lines([row for row in shown if row["method"] == OURS])
         cells: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         for row in shown:
-            if row["method"] != OURS:
-                cells[row["method"], row["setting"]].append(row)
+            cells[row["method"], row["setting"]].append(row)
         for (method, setting), found in cells.items():
-            forgotten, learnt = (np.mean([row[name] for row in found]) for name in ("forgetting_loss", "learning_acc"))
-            words = f"| {title} | {method_title(method)} | {setting} | {forgotten:.3f} | {learnt:.2f} "
-            print(words + _compared(found, lines))
+            names = ("forgetting_loss", "learning_acc", "acc")
+            forgotten, learnt, acc = (np.mean([row[name] for row in found]) for name in names)
+            words = f"| {title} | {method_title(method)} | {setting} | {forgotten:.3f} | {learnt:.2f} | {acc:.2f} "
+            print(words + ("| – | – |" if method == OURS else _compared(found, lines)))
 
 
 def _lines(rows: list[dict[str, Any]]) -> dict[int, np.ndarray]:

@@ -35,6 +35,7 @@ def figures(wanted: Wanted) -> Iterator[Figure]:
         for picture in dict.fromkeys(picture for study in studies() for picture in study.pictures.get(_SMALL, ())):
             small = replace(wanted, dataset=picture.dataset, profile=_SMALL)
             yield _drawn(by_id[picture.figure], small, shared, aliases=False)
+    if wanted.dataset is None and wanted.profile in (None, _SMALL):
         yield from requested_figures(shared, kept=wanted.kept)
 
 
