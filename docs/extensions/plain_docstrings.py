@@ -31,6 +31,7 @@ _LIST_LIKE = re.compile(r"^(?=[-+*•] |\(?[0-9A-Za-z]{1,3}[.)] |[:.=~^\"'#])")
 
 def setup(app: Any) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", _process)
+    app.connect("autodoc-process-signature", _signature)
     app.add_directive("module-docstring", ModuleDocstring)
     return {"parallel_read_safe": True}
 
@@ -52,6 +53,11 @@ class ModuleDocstring(SphinxDirective):
 
 def _process(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
     lines[:] = plain_to_rst("\n".join(lines)).splitlines()
+
+
+def _signature(_app: Any, what: str, _name: str, _obj: Any, _options: Any, signature: str | None, _result: Any) -> Any:
+    """A command is called from a shell: its options, which stand in its `--help`, are not shown as parameters."""
+    return ("()", None) if what == "function" and "typer." in (signature or "") else None
 
 
 def plain_to_rst(text: str) -> str:

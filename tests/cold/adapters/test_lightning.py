@@ -115,5 +115,10 @@ def test_the_callback_is_ten_lines():
     import inspect  # noqa: PLC0415
 
     (tree,) = ast.parse(inspect.getsource(ColdCallback)).body
-    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and node is not tree]
-    assert len(statements) <= 13  # six methods of one statement each, and a docstring
+    statements = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and node is not tree
+        and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))  # a docstring
+    ]  # fmt: skip
+    assert len(statements) <= 12  # six methods of one statement each
