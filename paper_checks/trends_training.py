@@ -52,7 +52,7 @@ def memory_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     id="trend-memory-gap",
     label="fig:memory_delta",
     statement="The lead of COLD-ORACLE over COLD shrinks as the memory grows.",
-    on={"pmnist": Shown("not settled", _M_PMNIST), "split-cifar10": Shown("not settled", _M_C10), **_M_OWN},
+    on={"pmnist": Shown("holds", _M_PMNIST), "split-cifar10": Shown("not settled", _M_C10), **_M_OWN},
     explain="The lead with the smallest memory minus that with the largest.",
 )
 def memory_gap(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
@@ -67,7 +67,7 @@ def memory_gap(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     id="trend-tasks-stable",
     label="fig:varying_tasks",
     statement="Accuracy and forgetting stay stable as the number of tasks grows, from 5 to 20.",
-    on={"pmnist": Shown("not settled", _TASKS), **_TASKS_OWN},
+    on={"pmnist": Shown("holds", _TASKS), **_TASKS_OWN},
     explain="""The text says stable, without a measure. Here it means that accuracy falls, and forgetting grows, by
         less than 5 points: the contrasts are those 5 points minus the fall, or the growth.""",
 )
