@@ -6,12 +6,14 @@ import hashlib
 import json
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from operator import iadd
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coldtheory.ground.checks import whole
 from coldtheory.ground.errors import ColdError
 
 if TYPE_CHECKING:
@@ -63,6 +65,22 @@ class Images:
         arrays = (self.train_x, self.train_y, self.test_x, self.test_y)
         return self.known or fingerprint(arrays, classes=len(self.classes))
 
+    def shrunk(self, size: int) -> Images:
+        """The same images at `size` x `size` pixels: each pixel is the rounded mean of a square of the original's.
+
+        Whole numbers only, so that every machine makes the same bytes. The fingerprint stays that of the originals, for
+        the size is a setting of a run.
+        """
+        side, width = self.train_x.shape[-2:]
+        size = whole("size, the side of images,", size)
+        if side != width or not 1 <= size <= side or side % size:
+            fitting = ", ".join(str(n) for n in range(1, side + 1) if side == width and side % n == 0)
+            raise ColdError(f"images of {side} x {width} pixels cannot be made {size} x {size}; use one of {fitting}")
+        if size == side:
+            return self
+        made = (_block_means(x, side // size) for x in (self.train_x, self.test_x))
+        return replace(self, train_x=next(made), test_x=next(made), known=self.fingerprint)
+
     def channel_statistics(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Mean and standard deviation of each channel of the training images, in units of 255; exact."""
         import torch  # noqa: PLC0415  (see `as_tensor`)
@@ -76,6 +94,13 @@ class Images:
             means.append(mean)
             stds.append(max(float(share @ (values - mean) ** 2) ** 0.5, 1e-3))  # so that an empty channel stays finite
         return tuple(means), tuple(stds)
+
+
+def _block_means(x: Tensor, block: int) -> Tensor:
+    """Rounded means of squares of `block` x `block` pixels, half up."""
+    corners = [x[..., i::block, j::block].int() for i in range(block) for j in range(block)]
+    total, area = reduce(iadd, corners), block * block
+    return ((2 * total + area) // (2 * area)).to(x.dtype)
 
 
 def as_tensor(array: np.ndarray) -> Tensor:

@@ -57,7 +57,8 @@ def load_benchmark(
     `augment`      False: no crop and flip; None: as is usual for the data.
     `pixels`       standard: mean 0, s.d. 1 by the data's statistics; unit: between 0 and 1. The paper does not say.
                    None: unit for pmnist and rmnist, where validation data (pmnist's) prefer it, else standard.
-    `options`      synthetic: shape, classes, train_per_class, test_per_class, noise, permuted; folder: size.
+    `options`      synthetic: shape, classes, train_per_class, test_per_class, noise, permuted; folder: size; the
+                   others: size, a divisor of the side of their images, whose pixels become means over squares.
 
     >>> benchmark = load_benchmark("synthetic", tasks=5)
     >>> len(benchmark.tasks), benchmark.head_widths, benchmark.input_shape
@@ -88,11 +89,15 @@ def load_benchmark(
         name, default = f"folder:{images.source}", even_split(len(images.classes))
     elif name in BENCHMARKS:
         entry = BENCHMARKS[name]
-        _check_options(name, options, None)
+        size = options.pop("size", None)
+        _check_options(name, options, None, extra=("size",))
         data = DATA_SETS[entry.data]
         transform = data.transform(augment)
         images = data.load(data_root(root))
         about = data.about(len(images.train_y), len(images.test_y), images.source)
+        if size is not None:
+            images = images.shrunk(size)
+            about = "; ".join(filter(None, (about, f"images reduced to {size} x {size} pixels")))
         permuted, rotated = entry.kind != "split", entry.kind == "rotated"
         default, pixels = entry.tasks, pixels or entry.pixels
     else:

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -62,14 +62,22 @@ class ArrayFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._open: Npz | None = None
+        self._stacks: dict[str, NDArray[Any]] = {}
 
     def names(self) -> list[str]:
         """The names of all arrays in the file."""
         return self._opened().names()
 
-    def read(self, member: str) -> NDArray[Any]:
-        """One array of the file, checked."""
-        return check_array(member.rpartition("/")[2], self._opened().read(member), self.path)
+    def read(self, name: str, place: Place) -> NDArray[Any]:
+        """The array of that name at a place of the file, checked."""
+        if place.row is None:
+            return check_array(name, self._opened().read(place.member), self.path)
+        if place.member not in self._stacks:
+            self._stacks[place.member] = np.asarray(self._opened().read(place.member))
+        stack = self._stacks[place.member]
+        if stack.ndim == 0 or not 0 <= place.row < len(stack):
+            raise ColdError(f"{self.path} is damaged: {place.member} has no row {place.row}; {_AGAIN}")
+        return check_array(name, np.array(stack[place.row]), self.path)
 
     def _opened(self) -> Npz:
         if self._open is None:
@@ -79,18 +87,23 @@ class ArrayFile:
         return self._open
 
 
-class StoredArrays(Mapping[str, NDArray[Any]]):
-    """The arrays of one run: a whole file, or its part of a file with many runs (members "<prefix><name>")."""
+class Place(NamedTuple):
+    """Where an array is in a file: a member of its own, or a row of a member that holds one array of many runs."""
 
-    def __init__(self, file: ArrayFile, names: tuple[str, ...] | None = None, prefix: str = "") -> None:
-        self._file, self._names, self._prefix = file, names, prefix
+    member: str
+    row: int | None = None
+
+
+class StoredArrays(Mapping[str, NDArray[Any]]):
+    """The arrays of one run: a whole file, or its part of a file with many runs."""
+
+    def __init__(self, file: ArrayFile, places: Mapping[str, Place] | None = None) -> None:
+        self._file, self._places = file, places
         self._read: dict[str, NDArray[Any]] = {}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._read:
-            if name not in self._known():
-                raise KeyError(name)
-            self._read[name] = self._file.read(self._prefix + name)
+            self._read[name] = self._file.read(name, self._known()[name])
         return self._read[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -102,15 +115,15 @@ class StoredArrays(Mapping[str, NDArray[Any]]):
     def __contains__(self, name: object) -> bool:
         return name in self._known()
 
-    def _known(self) -> tuple[str, ...]:
-        if self._names is None:
+    def _known(self) -> Mapping[str, Place]:
+        if self._places is None:
             found = tuple(self._file.names())
             strange = next((name for name in found if not safe_name(name)), None)
             if strange is not None:
                 path = self._file.path
                 raise ColdError(f"{path} has an array named {strange[:80]!r}, which no run has; {_AGAIN}")
-            self._names = found
-        return self._names
+            self._places = {name: Place(name) for name in found}
+        return self._places
 
 
 def npz_bytes(arrays: Arrays) -> bytes:

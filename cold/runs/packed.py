@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import numpy as np
 from msgspec.structs import asdict as fields_of
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 from coldtheory.ground.reading import read_bytes, read_toml
 
 from .identity import difference
-from .loose import ArrayFile, StoredArrays, npz_bytes, only_writer, read_loose, stamp, write_result
-from .schema import ARRAYS, RESULT, ROWS, ROWS_FORMAT, UNRECORDED_DATA, Result, read_row
+from .loose import ArrayFile, Place, StoredArrays, npz_bytes, only_writer, read_loose, stamp, write_result
+from .schema import ARRAYS, RESULT, ROWS, ROWS_FORMAT, UNRECORDED_DATA, Result, Row, read_row
 
 STEPS = ("queue_steps", "queue_steps_at")  #: what packing drops by default
 _COMPACT = (",", ":")
@@ -44,18 +48,21 @@ class Packed:
     folders: tuple[Path, ...]
 
 
-def read_rows(folder: Path) -> Rows:
-    """The runs that are packed in a folder; read once as long as its files do not change."""
+def read_rows(folder: Path, *, as_written: bool = False) -> Rows:
+    """The runs that are packed in a folder; read once as long as its files do not change.
+
+    With `as_written`, nothing is added that only the file of unrecorded data says.
+    """
     known = folder / UNRECORDED_DATA
     stamps = (stamp(folder / ROWS), stamp(folder / ARRAYS), *((stamp(known),) if known.is_file() else ()))
-    return _read(folder, *stamps)
+    return _read(folder, as_written, *stamps)
 
 
 @lru_cache(maxsize=256)
-def _read(folder: Path, *_stamps: tuple[int, int]) -> Rows:
+def _read(folder: Path, as_written: bool, *_stamps: tuple[int, int]) -> Rows:
     path, file = folder / ROWS, ArrayFile(folder / ARRAYS)
     lines = read_bytes(path).splitlines()
-    known = _unrecorded(folder / UNRECORDED_DATA)
+    known = {} if as_written else _unrecorded(folder / UNRECORDED_DATA)
     runs: dict[str, Result] = {}
     problems: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
@@ -68,7 +75,7 @@ def _read(folder: Path, *_stamps: tuple[int, int]) -> Rows:
             problems[where] = str(error)
             continue
         fields = {**fields_of(row), "dropped": tuple(row.dropped)}
-        fields["arrays"] = StoredArrays(file, tuple(row.arrays), f"{row.run_id}/")
+        fields["arrays"] = StoredArrays(file, _places(row))
         result = Result(**fields, folder=folder / row.run_id)
         told = known.get(result.dataset)
         if told is not None and "data" not in result.provenance and result.data in (None, told.data):
@@ -76,6 +83,12 @@ def _read(folder: Path, *_stamps: tuple[int, int]) -> Rows:
             result = replace(result, data=told.data, provenance=about)
         runs[row.run_id] = result
     return Rows(runs, problems)
+
+
+def _places(row: Row) -> dict[str, Place]:
+    if isinstance(row.arrays, dict):
+        return {name: Place(*place) for name, place in row.arrays.items()}
+    return {name: Place(f"{row.run_id}/{name}") for name in row.arrays}
 
 
 class _Data(msgspec.Struct, forbid_unknown_fields=True):
@@ -119,14 +132,16 @@ def pack(folder: Path, *, keep_steps: bool = False) -> Packed:
 
 def _pack(place: Path, folders: Iterable[Path], *, keep_steps: bool) -> Packed:
     with only_writer(place):
-        there = dict(all_rows(place)) if (place / ROWS).is_file() else {}
+        has_rows = (place / ROWS).is_file()
+        there = dict(all_rows(place, as_written=True)) if has_rows else {}
+        told = all_rows(place) if has_rows else {}
         loose = [read_loose(folder) for folder in folders]
         packed, same, dropped = [], [], dict[str, None]()
         for result in loose:
             if result.folder is None or result.run_id != result.folder.name:
                 raise ColdError(f"{result.folder} holds the run {result.run_id}; give the folder this name first")
             if result.run_id in there:
-                where = difference(there[result.run_id], result)
+                where = difference(told[result.run_id], result)
                 if where is not None:
                     row = f"its row in {place / ROWS}"
                     raise ColdError(f"{result.folder} and {row} differ in {where}; remove one of them")
@@ -153,12 +168,22 @@ def _pack(place: Path, folders: Iterable[Path], *, keep_steps: bool) -> Packed:
 def write_rows(place: Path, results: Iterable[Result]) -> None:
     """Write the arrays first, so that every row has its arrays."""
     ordered = sorted(results, key=lambda result: result.run_id)
-    arrays = {f"{result.run_id}/{name}": array for result in ordered for name, array in result.arrays.items()}
-    rows = [
-        {**result.as_json(), "format": ROWS_FORMAT, "arrays": list(result.arrays), "dropped": result.dropped}
-        for result in ordered
-    ]
-    write_atomically(place / ARRAYS, npz_bytes(arrays))
+    stacks: dict[tuple[str, str, tuple[int, ...]], list[NDArray[Any]]] = {}
+    members: dict[tuple[str, str, tuple[int, ...]], str] = {}
+    numbers: Counter[str] = Counter()
+    rows = []
+    for result in ordered:
+        places = {}
+        for name, array in result.arrays.items():
+            kind = (name, array.dtype.str, array.shape)
+            if kind not in members:
+                members[kind] = f"{name}/{numbers[name]}"
+                numbers[name] += 1
+            stack = stacks.setdefault(kind, [])
+            places[name] = (members[kind], len(stack))
+            stack.append(array)
+        rows.append({**result.as_json(), "format": ROWS_FORMAT, "arrays": places, "dropped": result.dropped})
+    write_atomically(place / ARRAYS, npz_bytes({members[kind]: np.stack(stack) for kind, stack in stacks.items()}))
     write_atomically(place / ROWS, "".join(f"{json.dumps(row, separators=_COMPACT)}\n" for row in rows))
 
 
@@ -184,9 +209,9 @@ def unpack(folder: Path, out: Path | None = None) -> tuple[str, ...]:
     return tuple(written)
 
 
-def all_rows(folder: Path) -> Mapping[str, Result]:
-    """The runs that are packed in a folder; one that cannot be read is a `ColdError`."""
-    rows = read_rows(folder)
+def all_rows(folder: Path, *, as_written: bool = False) -> Mapping[str, Result]:
+    """The runs that are packed in a folder, see `read_rows`; one that cannot be read is a `ColdError`."""
+    rows = read_rows(folder, as_written=as_written)
     for problem in rows.problems.values():
         raise ColdError(problem)
     return rows.runs

@@ -13,19 +13,23 @@ are read by `cold.runs.find_runs` and `cold.runs.read_result`, and nothing else 
 The arrays are written before the record, so that whoever sees `result.json` finds all the rest. Results may lie at
 any depth below the folder that a command is given.
 
-**Format cold-rows/1: many runs in two files**, as `cold study pack` writes them::
+**Format cold-rows/2: many runs in two files**, as `cold study pack` writes them::
 
     <folder>/rows.jsonl                 one record per line, sorted by run id
-    <folder>/arrays.npz                 all arrays; the member "<run id>/<name>" is one of them
+    <folder>/arrays.npz                 all arrays; those of one name, type and shape are stacked in one member
 
-A line has the entries of the record and two more: `arrays`, the names of the run's arrays, and `dropped`, the names
-of those that were left out when the run was packed. The path `<folder>/<run id>` names the run in both forms, and
-kept weights stay there as `model.safetensors`. A file `unrecorded.toml` may stand beside the rows: for each dataset,
-the fingerprint (`data`) and the words (`about`) for rows that were made before these were recorded.
+A line has the entries of the record and two more: `arrays`, for each of the run's arrays the member that holds it and
+its row there, such as {"accuracy": ["accuracy/0", 17]}; and `dropped`, the names of those that were left out when the
+run was packed. The path `<folder>/<run id>` names the run in both forms, and kept weights stay there as
+`model.safetensors`. A file `unrecorded.toml` may stand beside the rows: for each dataset, the fingerprint (`data`) and
+the words (`about`) for rows that were made before these were recorded.
+
+Files of the format cold-rows/1 are read too. Each array is a member "<run id>/<name>" of its own there, which takes
+twice the space, and `arrays` is a list of names.
 
 **The record**; entries that this version does not know are passed over::
 
-    format       "cold-run/1", or "cold-rows/1" in a line of rows.jsonl
+    format       "cold-run/1", or "cold-rows/2" in a line of rows.jsonl
     run_id       a name of letters, digits and -_.+=, of at most 200 characters; in result.json it may be absent, then
                  it is the folder's name
     config       all settings of the run, names and types as in `cold.RunConfig`; a setting that is absent, because
@@ -77,7 +81,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -93,7 +97,8 @@ from coldtheory.vocabulary import OLD_DIAGNOSTICS, with_present_names
 from ..catalogue import IID
 from ..config import RunConfig
 
-FORMAT, ROWS_FORMAT = "cold-run/1", "cold-rows/1"
+FORMAT, ROWS_FORMAT = "cold-run/1", "cold-rows/2"
+ROWS_FORMATS = (ROWS_FORMAT, "cold-rows/1")  #: that are read
 RESULT, ARRAYS, MODEL, ROWS = "result.json", "arrays.npz", "model.safetensors", "rows.jsonl"
 UNRECORDED_DATA = "unrecorded.toml"
 _NAME = re.compile(r"(?!\.)[\w.+=,-]{1,200}")
@@ -199,7 +204,7 @@ class Result(Record, frozen=True, kw_only=True, eq=False):
 class Row(Record, frozen=True, kw_only=True, eq=False):
     """A line of rows.jsonl."""
 
-    arrays: list[str]
+    arrays: dict[str, tuple[str, int]] | list[str]
     dropped: list[str] = []
 
 
@@ -217,12 +222,12 @@ def safe_name(name: str) -> bool:
 
 def read_record(raw: bytes, where: Path | str, *, remedy: str, name: str | None = None) -> Record:
     """Return the checked record in the bytes of a result.json; `name` replaces a missing run id."""
-    return _checked(raw, where, FORMAT, Record, remedy, {} if name is None else {"run_id": name})
+    return _checked(raw, where, (FORMAT,), Record, remedy, {} if name is None else {"run_id": name})
 
 
 def read_row(raw: bytes, where: Path | str, *, remedy: str) -> Row:
     """Return the checked record in a line of rows.jsonl."""
-    row = _checked(raw, where, ROWS_FORMAT, Row, remedy, {})
+    row = _checked(raw, where, ROWS_FORMATS, Row, remedy, {})
     for name in (*row.arrays, *row.dropped):
         if not safe_name(name):
             raise ColdError(f"{where} has an array named {name!r}, which no run has; {remedy}")
@@ -239,15 +244,18 @@ def check_array(name: str, array: object, where: Path | str) -> NDArray[Any]:
     return array
 
 
-def _checked(raw: bytes, where: object, wanted: str, kind: type[_R], remedy: str, absent: dict[str, str]) -> _R:
+def _checked(
+    raw: bytes, where: object, wanted: Sequence[str], kind: type[_R], remedy: str, absent: dict[str, str]
+) -> _R:
     """Decode either format; any problem becomes one line."""
     try:
         content = _parsed(raw)
     except (ValueError, msgspec.MsgspecError, RecursionError):
         raise ColdError(f"{where} is damaged (truncated or not JSON); {remedy}") from None
     found = content.get("format") if isinstance(content, dict) else None
-    if found != wanted:
-        raise ColdError(f"{where} has format {str(found)[:40]!r}, this version reads {wanted!r}; {remedy}")
+    if found not in wanted:
+        known = " and ".join(map(repr, wanted))
+        raise ColdError(f"{where} has format {str(found)[:40]!r}, this version reads {known}; {remedy}")
     lacking = [name for name in ("config", "metrics") if not isinstance(content.get(name), dict)]
     if lacking:
         raise ColdError(f"{where} has no {' and no '.join(lacking)}; {remedy}")

@@ -76,7 +76,10 @@ def sizes(config: RunConfig) -> tuple[int, int, int]:
 def shape(config: RunConfig) -> tuple[tuple[int, int, int], int]:
     """The shape of an image, and the number of classes in all."""
     entry = _benchmark(config)
-    given = config.data_options if entry.name == "synthetic" else {}
+    given = config.data_options
+    if entry.name != "synthetic":
+        channels, height, width = entry.shape
+        return (channels, given.get("size", height), given.get("size", width)), entry.classes
     channels, height, width = given.get("shape", entry.shape)
     return (channels, height, width), int(given.get("classes", entry.classes))
 

@@ -17,6 +17,7 @@ from safetensors import safe_open
 from cold.data import cache, load_benchmark
 from cold.data.archive import files
 from cold.data.binary import CIFAR10, CIFAR100, MNIST_FILES, read_idx
+from cold.data.images import Images
 from coldtheory.ground.errors import ColdError
 
 
@@ -514,3 +515,29 @@ def test_an_archive_that_unpacks_to_too_much_is_refused_before_it_is_read(tmp_pa
     with pytest.raises(ColdError, match="unpacks to more than 2 MiB"):
         read.extend(name for name, _ in files(path, max_bytes=2 << 20))
     assert read == ["0.bin", "1.bin"]
+
+
+def test_images_can_be_made_smaller_by_whole_squares():
+    x = torch.tensor([[0, 1, 10, 20], [2, 4, 30, 41], [5, 5, 255, 255], [5, 5, 255, 254]], dtype=torch.uint8)
+    y = np.array([0])
+    images = Images(x[None, None], y, x.flip(0)[None, None], y, ("only",), "made here")
+    small = images.shrunk(2)
+    assert small.train_x.tolist() == [[[[2, 25], [5, 255]]]]  # 7/4 and 101/4 and 1019/4, rounded
+    assert small.test_x.tolist() == [[[[5, 255], [2, 25]]]]
+    assert small.train_x.dtype == torch.uint8
+    assert small.fingerprint == images.fingerprint
+    assert images.shrunk(4) is images
+    for size in (3, 0, 8):
+        with pytest.raises(ColdError, match="use one of 1, 2, 4"):
+            images.shrunk(size)
+
+
+def test_a_benchmark_of_smaller_images_says_so(tmp_path):
+    root = tmp_path / "data"
+    write_mnist(root, packed=False)
+    small = load_benchmark("split-mnist", root=root, size=14)
+    assert small.input_shape == (1, 14, 14)
+    assert small.about.endswith("images reduced to 14 x 14 pixels")
+    assert small.fingerprint == load_benchmark("split-mnist", root=root).fingerprint
+    with pytest.raises(ColdError, match="did you mean size"):
+        load_benchmark("split-mnist", root=root, sise=14)

@@ -13,6 +13,7 @@ import pytest
 
 import cold
 from cold.runs import ARRAYS, RESULT, ROWS, evidence, find_runs, identified, pack, read_result, same_run, stored_config
+from cold.runs.loose import npz_bytes
 from cold.runs.schema import safe_name
 from coldtheory.ground.errors import ColdError
 from tests.cold.runs.small_runs import content, finished, store
@@ -212,8 +213,8 @@ def test_missing_files(tmp_path):
     ("damage", "words"),
     [
         (lambda line: line[:-9], "line 2 is damaged (truncated or not JSON)"),
-        (lambda line: line.replace("cold-rows/1", "cold-run/1"), "reads 'cold-rows/1'"),
-        (lambda line: line.replace('"arrays":["', '"arrays":["../'), "has an array named '../"),
+        (lambda line: line.replace("cold-rows/2", "cold-run/1"), "reads 'cold-rows/2' and 'cold-rows/1'"),
+        (lambda line: line.replace('"arrays":{"', '"arrays":{"../'), "has an array named '../"),
         (lambda line: line.replace('"arrays":', '"matrices":'), "missing required field `arrays`"),
         (lambda line: line.replace('"run_id":"', '"run_id":"../'), "cannot name a folder"),
     ],
@@ -255,3 +256,37 @@ def test_a_repeated_row_counts_once(tmp_path):
     found = find_runs(tmp_path)
     assert list(found) == [run_id]
     assert "a second time" in found.problems[0]
+
+
+def test_rows_of_the_earlier_format_are_read(tmp_path):
+    ids = store(tmp_path, 0, 1)
+    before = {
+        run_id: {name: array.copy() for name, array in run.arrays.items()}
+        for run_id, run in find_runs(tmp_path).items()
+    }
+    pack(tmp_path, keep_steps=True)
+    lines = [json.loads(line) for line in (tmp_path / ROWS).read_text().splitlines()]
+    for line in lines:
+        line.update(format="cold-rows/1", arrays=list(line["arrays"]))
+    (tmp_path / ROWS).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    members = {f"{run_id}/{name}": array for run_id in ids for name, array in before[run_id].items()}
+    (tmp_path / ARRAYS).write_bytes(npz_bytes(members))
+    found = find_runs(tmp_path)
+    assert list(found) == ids
+    for run_id in ids:
+        for name, array in before[run_id].items():
+            np.testing.assert_array_equal(found[run_id].arrays[name], array)
+    store(tmp_path, 2)
+    pack(tmp_path, keep_steps=True)
+    assert {json.loads(line)["format"] for line in (tmp_path / ROWS).read_text().splitlines()} == {"cold-rows/2"}
+
+
+@pytest.mark.parametrize("row", [2, -1, 10**6])
+def test_a_row_that_a_stack_does_not_have(tmp_path, row):
+    store(tmp_path, 0, 1)
+    pack(tmp_path)
+    path = tmp_path / ROWS
+    path.write_text(path.read_text().replace('"accuracy":["accuracy/0",1]', f'"accuracy":["accuracy/0",{row}]'))
+    second = list(find_runs(tmp_path).values())[1]
+    with pytest.raises(ColdError, match=f"accuracy/0 has no row {row}"):
+        second.array("accuracy")
