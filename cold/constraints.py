@@ -40,6 +40,8 @@ class LogitDistance:
         self._seen: dict[int, Tensor] = {}  # head -> the labels that its tasks have had so far
         self._present: list[Tensor] = []  # labels of the present task, batch by batch: nothing to compute at a step
         self._one_width = True  # whether all heads so far are of one width
+        #: whether classes have come, or are to come, to a head that had a task already: class-incremental learning
+        self.grows = False
 
     def see(self, y: Tensor) -> None:
         """Labels of a batch of the present task."""
@@ -52,11 +54,13 @@ class LogitDistance:
         before = [self._seen[head]] if head in self._seen else []
         self._seen[head] = torch.unique(torch.cat([*before, *self._present]))
         self._present = []
+        self.grows = self.grows or (bool(before) and len(self._seen[head]) > len(before[0]))
 
     def store(self, slots: Tensor, head: int, logits: Tensor) -> None:
         """The answers to samples that were just stored, all of one finished task; `slots` is on the device."""
         logits = logits.float()
         seen = self._seen[head]
+        self.grows = self.grows or logits.shape[1] > len(seen)
         z = logits[:, seen]
         spread = (z - z.mean(1, keepdim=True)).square().mean().clamp_min(_SMALLEST_SPREAD)
         if self._shift:
@@ -91,10 +95,11 @@ class LogitDistance:
     def state(self) -> dict[str, Any]:
         present = torch.unique(torch.cat(self._present)) if self._present else None
         seen = {str(head): labels.clone() for head, labels in self._seen.items()}
-        return {"seen": seen, "present": present, "one_width": self._one_width}
+        return {"seen": seen, "present": present, "one_width": self._one_width, "grows": self.grows}
 
     def load(self, state: dict[str, Any]) -> None:
         device = self._memory.device
         self._seen = {int(head): seen.to(device) for head, seen in state["seen"].items()}
         self._present = [] if state["present"] is None else [state["present"].to(device)]
         self._one_width = bool(state["one_width"])
+        self.grows = bool(state.get("grows", False))  # which earlier versions did not ask

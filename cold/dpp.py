@@ -80,6 +80,7 @@ Prepare = Callable[[Tensor, torch.Generator], Tensor]
 Data: TypeAlias = "Tensor | Dataset[Any] | DataLoader[Any] | Samples"  # of one task
 _EVALUATION_BATCH = 1024
 _V_PER_ROOT_STEP = 25.0  # V="auto" is this times the root of the steps of a task
+_FRESH_DRAWS = 2.0  # so often a stored sample may be drawn during a task before it is as good as known by heart
 _WORTH = 0.2  # share of idle samples from which a second forward is cheaper than their backward pass
 
 
@@ -118,7 +119,8 @@ class Joined:
 class COLD:
     """Queues, memory and loss of one run.
 
-    V, delta     : weight of the present task ("auto": 25 times the root of the number of steps of the task before);
+    V, delta     : weight of the present task ("auto": 25 times the root of the number of steps of the task before, less
+                   where classes come task after task to one head and stored samples are drawn more than twice);
                    tolerance of the queues
     tasks        : how many tasks will come at most (T); it need not be known
     memory       : M samples in all, floor(M/T) of each task (without T: of each of the t tasks so far, floor(M/t)); or
@@ -563,12 +565,23 @@ class COLD:
             self.queues.Q[: self.task] = self.requested.weight
             return
         if self._auto:
-            self.V = _V_PER_ROOT_STEP * math.sqrt(max(self._last_steps, 1))
+            self.V = _V_PER_ROOT_STEP * math.sqrt(max(self._last_steps, 1)) * self._share_of_fresh_draws()
         if isinstance(self._start, float):
             if self._start:
                 self.queues.Q[self.task - 1] = self._start
         elif self.task > 1:
             self.queues.Q[self.task - 1] = self.queues.Q[: self.task - 1].mean()
+
+    def _share_of_fresh_draws(self) -> float:
+        """A factor of V="auto" where classes come task after task to one head, else 1.
+
+        A sample that is drawn again and again is learnt by heart, and its distance no longer tells how much of the task
+        is forgotten. The queue then rises too slowly, which costs most where old classes compete with new ones.
+        """
+        if self.distance is None or not self.distance.grows:
+            return 1.0
+        drawn = self._last_steps * self._memory_batch * (self.task if self._per_task else 1)
+        return min(1.0, _FRESH_DRAWS * sum(self.memory.counts[: self.task]) / max(drawn, 1))
 
     def _look_at_gauge(self) -> None:
         """Now and then the requested forgetting is compared with the gauge, and the weight of the past moves."""

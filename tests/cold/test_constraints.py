@@ -132,6 +132,41 @@ def test_v_follows_the_steps_of_the_task_before():
     assert seen[1:] == [25 * math.sqrt(4), 25 * math.sqrt(9)]
 
 
+def test_v_is_smaller_where_classes_come_one_after_the_other_and_samples_are_drawn_often():
+    """25 sqrt(N) min(1, 2 / r), where a stored sample is drawn r times during a task of N steps."""
+    x = torch.zeros(6, 2)
+    batches = [(x, torch.tensor([2 * k, 2 * k + 1] * 3)) for k in range(3)]
+    model, dpp = nn.Linear(2, 6), COLD(constraint="logits", memory=6, memory_batch=1, tasks=3)
+    seen = []
+    for (x, y), steps in zip(batches, (3, 16, 1), strict=True):
+        dpp.begin_task(model, x, y)
+        seen.append(dpp.V)
+        for _ in range(steps):
+            dpp.loss(model, x, y)
+        dpp.end_task(model)
+    assert seen[1] == pytest.approx(25 * math.sqrt(3))  # r = 3/2
+    assert seen[2] == pytest.approx(25 * math.sqrt(16) * 2 / (16 / 2))
+    other = COLD(constraint="logits", memory=6, memory_batch=1, tasks=3)
+    other.load(dpp.state())
+    assert other.distance.grows
+
+
+@pytest.mark.parametrize(("outputs", "grows"), [(2, False), (3, True)])
+def test_a_head_grows_if_classes_are_still_to_come(outputs, grows):
+    memory, slots = memory_of([0, 1], 0)
+    distance = LogitDistance(memory)
+    distance.see(torch.tensor([0, 1]))
+    distance.end_task(0)
+    distance.store(slots, 0, torch.randn(2, outputs))
+    assert distance.grows is grows
+    distance.see(torch.tensor([0, 1]))
+    distance.end_task(1)  # a head of its own
+    assert distance.grows is grows
+    distance.see(torch.tensor([1, 2]))
+    distance.end_task(0)
+    assert distance.grows
+
+
 def test_the_objective_by_hand_and_the_start_of_a_queue():
     """CE + sum_k (Q_k / V) D_k with the queues before the step, which then grow by D_k; a new one is at the mean."""
     dpp = COLD(constraint="logits", V=7.0, memory=12, memory_batch=4, tasks=3)
