@@ -572,13 +572,18 @@ class COLD:
         elif self.task > 1:
             self.queues.Q[self.task - 1] = self.queues.Q[: self.task - 1].mean()
 
+    @property
+    def _classes_come(self) -> bool:
+        """Whether classes come task after task to one head; known where past tasks are held to their logits."""
+        return self.distance is not None and self.distance.grows
+
     def _share_of_fresh_draws(self) -> float:
         """A factor of V="auto" where classes come task after task to one head, else 1.
 
         A sample that is drawn again and again is learnt by heart, and its distance no longer tells how much of the task
         is forgotten. The queue then rises too slowly, which costs most where old classes compete with new ones.
         """
-        if self.distance is None or not self.distance.grows:
+        if not self._classes_come:
             return 1.0
         drawn = self._last_steps * self._memory_batch * (self.task if self._per_task else 1)
         return min(1.0, _FRESH_DRAWS * sum(self.memory.counts[: self.task]) / max(drawn, 1))
@@ -593,7 +598,8 @@ class COLD:
         if self._task_steps % every == 0:
             progress = min(1.0, self._task_steps / max(self._last_steps, 1))
             lost = self.gauge.forgetting(self._model, samples)
-            self.requested.move(*lost, progress, max(1, self._last_steps // every))
+            looks = max(1, self._last_steps // every)
+            self.requested.move(*lost, progress, looks, new_classes=self._classes_come)
             self.queues.Q[: self.task] = self.requested.weight
 
     def _keep(self, model: nn.Module, samples: Samples) -> None:

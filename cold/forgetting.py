@@ -17,9 +17,10 @@ weight that is needed ranges over orders of magnitude.
 
 **Nothing winds up.** At the floor, where forgetting stays below the request by itself, the past has no weight at all:
 the queues are empty. The ceiling is where more weight no longer pays: from there on the present task suffers and the
-past hardly gains. A request that is exceeded there by more than `tolerance`, on average over the second half of the
-tasks, cannot be met: the run goes on with the weight that serves accuracy best, and says which forgetting, delta', is
-the smallest that it could reach: the theory's premise delta > delta'.
+past hardly gains. It is higher where classes come one after the other to one head, for there the past has to hold its
+ground against the new classes. A request that is exceeded there by more than `tolerance`, on average over the second
+half of the tasks, cannot be met: the run goes on with the weight that serves accuracy best, and says which forgetting,
+delta', is the smallest that it could reach: the theory's premise delta > delta'.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ LOOKS = 20  #: at the gauge during one task
 LOOK_COST = 0.05  #: share of a step's arithmetic that looks may take
 RATE = 4.0  #: r above: how far, in log units, a task of the largest error moves the weight
 FLOOR, CEILING, START = 1e-3, 0.6, 0.3
+CEILING_WITH_NEW_CLASSES = 3.0  #: where classes come one after the other to one head
 RATIOS = (0.5, 2.0)  #: between which a task may move the factor of the looks
 _SMALLEST = {"loss": 0.01, "accuracy": 0.002}  # in whose units the error is taken where less is asked for
 
@@ -56,7 +58,9 @@ class Request:
         """How far delivered forgetting may be from the request: a fifth, or what a gauge of usual size can tell."""
         return max(self.smallest, 0.2 * self.amount)
 
-    def moved(self, weight: Number, forgetting: Number, progress: float, looks: int) -> Number:
+    def moved(
+        self, weight: Number, forgetting: Number, progress: float, looks: int, ceiling: float = CEILING
+    ) -> Number:
         """The weight after a look at `progress` of the task, one of so many looks.
 
         >>> import numpy as np
@@ -64,7 +68,7 @@ class Request:
         np.float64(0.2718)
         """
         error = ((forgetting - self.amount) / max(self.amount, self.smallest)).clip(-1.0, 1.0)
-        return (weight * e ** (2.0 * progress * RATE * error / looks)).clip(FLOOR, CEILING)
+        return (weight * e ** (2.0 * progress * RATE * error / looks)).clip(FLOOR, ceiling)
 
 
 def request_of(forget: float | None, forget_acc: float | None) -> Request | None:

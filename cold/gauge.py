@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from coldtheory.ground.errors import ColdError
 
-from .forgetting import FLOOR, RATIOS, START, Request
+from .forgetting import CEILING, CEILING_WITH_NEW_CLASSES, FLOOR, RATIOS, START, Request
 from .losses import Runs, joined, per_sample_losses
 from .memory import Memory, Samples, picked
 from .streams import derived_seed
@@ -166,11 +166,14 @@ class RequestedWeight:
     def _mean(self, in_loss: Tensor, in_accuracy: Tensor) -> Tensor:
         return (in_loss if self.request.kind == "loss" else in_accuracy).mean()
 
-    def move(self, in_loss: Tensor, in_accuracy: Tensor, progress: float, looks: int) -> None:
+    def move(
+        self, in_loss: Tensor, in_accuracy: Tensor, progress: float, looks: int, *, new_classes: bool = False
+    ) -> None:
         """After a look at the gauge during a task: forgetting of each past task, (past,)."""
         lost = self._mean(in_loss, in_accuracy)
         self._looked += progress * torch.stack([lost, torch.ones_like(lost)])
-        self._weight = self.request.moved(self._weight, self._ratio * lost, progress, looks)
+        ceiling = CEILING_WITH_NEW_CLASSES if new_classes else CEILING
+        self._weight = self.request.moved(self._weight, self._ratio * lost, progress, looks, ceiling)
 
     def end_task(self, in_loss: Tensor, in_accuracy: Tensor) -> None:
         """At the end of a task, with forgetting on the whole gauge."""

@@ -10,7 +10,7 @@ from torch.utils.data import TensorDataset
 
 from cold.config import make_config
 from cold.dpp import COLD
-from cold.forgetting import CEILING, FLOOR, LOOK_COST, Request, looks_of, request_of
+from cold.forgetting import CEILING, CEILING_WITH_NEW_CLASSES, FLOOR, LOOK_COST, Request, looks_of, request_of
 from cold.gauge import RequestedWeight
 from cold.runs import Result, delivered
 from cold.trainer import Stopped, Trainer
@@ -111,6 +111,14 @@ def test_the_weight_moves_the_right_way_and_stays_in_its_bounds(forgetting):
     assert request.moved(np.array(0.0), np.array(-9.0), 1.0, 1) == FLOOR
 
 
+def test_the_ceiling_is_higher_where_classes_come_one_after_the_other():
+    weight = RequestedWeight(Request(0.1))
+    for new_classes, ceiling in ((True, CEILING_WITH_NEW_CLASSES), (False, CEILING)):
+        for _ in range(200):
+            weight.move(torch.tensor([5.0]), torch.tensor([0.0]), 1.0, 20, new_classes=new_classes)
+        assert weight.weight.item() == pytest.approx(ceiling)
+
+
 @pytest.mark.parametrize("requested", [0.05, 0.1, 0.3])
 @pytest.mark.parametrize("gain", [0.01, 0.02])
 def test_a_plant_that_forgets_by_a_power_law_is_brought_to_the_request(requested, gain):
@@ -188,6 +196,9 @@ def test_a_request_that_cannot_be_met_names_what_can():
     assert delivered(made_up([0.3, 0.2, 0.2], [0.4, CEILING, CEILING])).smallest == pytest.approx(0.2)
     assert delivered(made_up([0.3, 0.2, 0.03], [0.4, CEILING, CEILING])).smallest is None  # 0.115 on average
     assert delivered(made_up([0.3, 0.2, 0.2], [0.4, 0.4, 0.4])).smallest is None  # more weight could be had
+    high = CEILING_WITH_NEW_CLASSES
+    assert delivered(made_up([0.3, 0.2, 0.2], [2.0, high, high])).smallest == pytest.approx(0.2)
+    assert delivered(made_up([0.3, 0.2, 0.2], [2.0, 2.0, 2.5])).smallest is None
     assert delivered(Result(run_id="x", config=make_config({}).as_dict(), metrics={}, arrays={})) is None
 
 
