@@ -19,7 +19,7 @@ from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import config_key
 
 from ..catalogue import benchmark_title
-from ..runs import FORMAT, Result, default_roots, delivered
+from ..runs import FORMAT, Result, default_roots, delivered, earlier_rule
 from ..studies import find_study, planned
 from .data import RunsFoundOnce
 from .robust import robust_rows
@@ -72,7 +72,8 @@ class StudiedRuns:
             settings(run.config.as_dict()) for name in self.studies for run in planned(find_study(name), _PROFILE)
         )
         found = self.shared.of_settings(self._folders(folder), wanted)
-        return found if self.rows(found) else ()
+        present = tuple(run for run in found if earlier_rule(run) is None)
+        return present if self.rows(present) else ()
 
     def _folders(self, folder: Path) -> tuple[Path, ...]:
         usual = default_roots() if self.kept else ()
