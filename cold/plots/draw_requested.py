@@ -113,21 +113,21 @@ def draw_front(tables: Mapping[str, Table]) -> Figure:
     with s.styled():
         figure, axes = s.panels(len(titles), 1, height=2.6, width=s.PAGE)
         axes = np.asarray(axes).reshape(-1)
-        labelled: dict[str, Any] = {}  # method -> its first line: one key for all panels
+        labelled: dict[str, Any] = {}  # label -> its first line: one key for all panels
         for ax, title in zip(axes, titles, strict=True):
             shown = [row for row in rows if row["title"] == title]
-            for method in dict.fromkeys(row["method"] for row in shown):
-                found = _front_of([row for row in shown if row["method"] == method])
-                (line,) = ax.plot(
-                    np.maximum(found[:, 0], _FLOOR), found[:, 1], label=method_title(method), **look(method)
-                )
-                labelled.setdefault(method, line)
+            for method, requested in dict.fromkeys((row["method"], row["requested"]) for row in shown):
+                found = _front_of([row for row in shown if (row["method"], row["requested"]) == (method, requested)])
+                label = method_title(method) + (", on request" if requested else "")
+                style = {**look(method), **({"linestyle": "--", "markerfacecolor": "white"} if requested else {})}
+                (line,) = ax.plot(np.maximum(found[:, 0], _FLOOR), found[:, 1], label=label, **style)
+                labelled.setdefault(label, line)
             ax.set_xscale("log")
             ax.set_title(title)
             ax.set_xlabel("loss that past tasks gained (nats)")
         axes[0].set_ylabel("accuracy when just learnt (%)")
         s.letter(list(axes))
-        figure.legend(handles=list(labelled.values()), loc="outside lower center", ncols=len(labelled))
+        figure.legend(handles=list(labelled.values()), loc="outside lower center", ncols=(len(labelled) + 1) // 2)
         return s.finish(figure)
 
 

@@ -92,7 +92,8 @@ def requested_figures(shared: RunsFoundOnce, *, kept: bool) -> Iterator[Figure]:
          "draw_gauge"),
         ("plasticity_forgetting", ("forget", "front"), _front, "Plasticity against forgetting",
          "Accuracy of each task when it has just been learnt against the loss that past tasks gained, every method "
-         "over its own parameter; COLD-distill over its request. Up and to the left is better.", "draw_front"),
+         "over its own parameter; COLD-distill over V, and over its request with a fifth of the memory set aside. Up "
+         "and to the left is better.", "draw_front"),
         ("robustness", ("robust",), robust_rows, "A quarter, once and four times the default",
          "Accuracy at 1/4, 1 and 4 times each method's main parameter, chosen for 10,000 images per task (V of "
          "COLD-distill: by rule), at three sizes; one learning rate for all.", "draw_robust"),
