@@ -57,7 +57,7 @@ from .ahead import Ahead
 from .catalogue import LOGITS, constraint_of
 from .config import AUTO, GAUGE, Idle, Policy, QueueUpdate, Replay, Weights, check_setting, gauge_size, queue_start_of
 from .constraints import LogitDistance
-from .forgetting import looks_of, request_of
+from .forgetting import CEILING, looks_of, request_of
 from .gauge import Gauge, RequestedWeight, Rows
 from .history import History, Step
 from .layer_modes import frozen_statistics, is_noisy, shares_statistics
@@ -321,7 +321,7 @@ class COLD:
         draw = self._next_draw(y)
         if draw is None or self._looks_at_step:
             return self._joint(model, raw, y, draw)
-        beta = self.queues.beta(self.task)
+        beta = self.past_weights
         alive = self._alive(model, beta, draw, len(raw))
         if alive is None:
             return self._joint(model, raw, y, draw)
@@ -393,7 +393,7 @@ class COLD:
     @property
     def past_weights(self) -> Tensor:
         """The weights of the past tasks in the objective, (past,)."""
-        return self.queues.beta(self.task) * self._scale[1]
+        return self._weights()
 
     @property
     def starts_at_zero(self) -> bool:
@@ -440,8 +440,7 @@ class COLD:
         """The queues move by the losses of this step, behind the weights that it uses. Where the weights need the
         constraints at the present model, queues that move at every step do so first, by the model that the last step
         has led to."""
-        n, draw = joined.present, joined.draw
-        present, past = self._scale
+        n, draw, present = joined.present, joined.draw, self._scale[0]
         if draw is None:
             objective = present * losses.mean()
             return self._noted(objective, losses, n, self.queues.Q[:0], None)
@@ -450,10 +449,10 @@ class COLD:
         if self._looks_at_step:
             if excess is not None and self._needs_measure:
                 self.queues.update(excess)
-            beta = self.queues.beta(self.task, excess) * past
+            beta = self._weights(excess)
             weight = beta[draw.owner] * draw.weight
         else:
-            beta = self.queues.beta(self.task) * past
+            beta = self._weights()
             weight = beta[draw.owner] * draw.weight
             if excess is not None:
                 self.queues.update(excess)
@@ -474,8 +473,7 @@ class COLD:
 
     def _split(self, model: nn.Module, raw: Tensor, y: Tensor, draw: Draw, beta: Tensor, alive: list[bool]) -> Tensor:
         """A graph for the batch and the tasks with Q_k > 0 only; the others are measured without one, if at all."""
-        n, (present, past) = len(raw), self._scale
-        beta = beta * past
+        n, present = len(raw), self._scale[0]
         lively, idle = _kept(draw, alive), _kept(draw, [not a for a in alive])
         weight = _rows(beta[draw.owner] * draw.weight, draw, alive)
         excess = None
@@ -520,6 +518,15 @@ class COLD:
     def _scale(self) -> tuple[float, float]:
         """The weight of the present task, and the factor of those of past tasks."""
         return (1.0, 1.0 / self.V) if self._normalised else (self.V, 1.0)
+
+    def _weights(self, excess: Tensor | None = None) -> Tensor:
+        """The weights of the past tasks in the objective, (past,); with V="auto" none exceeds a ceiling.
+
+        Where training is short, the logits of a task are small when it ends and its distance is large; its queue would
+        grow until nothing new is learnt. With classes that come one after the other there is no ceiling.
+        """
+        beta = self.queues.beta(self.task, excess) * self._scale[1]
+        return beta.clamp(max=CEILING) if self._auto and self.requested is None and not self._classes_come else beta
 
     @property
     def _looks_at_step(self) -> bool:

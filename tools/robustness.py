@@ -16,13 +16,13 @@ import numpy as np
 from cold.catalogue import method_title
 from cold.plots.robust import FACTORS, SIZE, robust_rows
 from cold.plots.select import settings
-from cold.runs import find_runs
+from cold.runs import find_runs, identified
 from cold.studies import find_study, planned
 
 
 def main(study: str, folder: Path) -> None:
     """One line per place and method."""
-    wanted = {settings(run.config.as_dict()) for run in planned(find_study(study), "cpu")}
+    wanted = {settings(identified(run.config).as_dict()) for run in planned(find_study(study), "cpu")}
     runs = [run for run in find_runs(folder).values() if settings(run.config) in wanted]
     cells: dict[tuple[Any, ...], dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in robust_rows(runs):

@@ -151,6 +151,20 @@ def test_v_is_smaller_where_classes_come_one_after_the_other_and_samples_are_dra
     assert other.distance.grows
 
 
+@pytest.mark.parametrize(("V", "outputs", "capped"), [("auto", 2, True), ("auto", 3, False), (50.0, 2, False)])
+def test_v_by_rule_has_a_ceiling_unless_classes_are_to_come(V, outputs, capped):
+    x, y = torch.randn(6, 2, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 1] * 3)
+    model, dpp = nn.Linear(2, outputs), COLD(constraint="logits", V=V, memory=6, memory_batch=1, tasks=2)
+    for _ in range(2):
+        dpp.begin_task(model, x, y)
+        dpp.loss(model, x, y)
+        if dpp.task:
+            dpp.queues.Q[0] = 40.0
+            used = dpp.past_weights.item()
+            assert used == pytest.approx(0.6 if capped else 40.0 / dpp.V)
+        dpp.end_task(model)
+
+
 @pytest.mark.parametrize(("outputs", "grows"), [(2, False), (3, True)])
 def test_a_head_grows_if_classes_are_still_to_come(outputs, grows):
     memory, slots = memory_of([0, 1], 0)
