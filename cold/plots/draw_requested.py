@@ -154,7 +154,7 @@ def draw_robust(tables: Mapping[str, Table]) -> Figure:
                 means = [np.mean(found) if found else np.nan for found in by_factor.values()]
                 ax.plot(FACTORS, means, label=method_title(method), **look(method))
             _log(ax, FACTORS)
-            ax.set_title(f"{size:,} images per task")
+            ax.set_title(f"{int(size):,} images per task")
             ax.set_xlabel("times the default")
         axes[0].set_ylabel("accuracy ACC (%)")
         s.letter(list(axes))
