@@ -254,9 +254,12 @@ def planned(study: Study, profile: str) -> list[Planned]:
 
 def config(grid: Grid, profile: str, method: str, value: Any, seed: int) -> RunConfig:
     """Printed column, the profile's reductions, the grid's settings, the method's own, the value: a later one wins."""
+    reduced = dict(reductions(profile).get(grid.dataset, {}))
+    of_method = reduced.pop("of", {}).get(method, {})
     layers: list[dict[str, Any]] = [
         _printed(grid, method),
-        dict(reductions(profile).get(grid.dataset, {})),
+        reduced,
+        of_method,
         dict(grid.settings),
         dict(grid.of.get(method, {})),
         {"dataset": grid.dataset, "method": method, "profile": profile, "seed": seed},
@@ -282,7 +285,7 @@ def _places(grid: Grid) -> Iterator[tuple[str, Any]]:
 
 
 def reductions(profile: str) -> dict[str, dict[str, Any]]:
-    """Settings of a profile by dataset; none for `paper`."""
+    """Settings of a profile by dataset, with those of single methods under "of"; none for `paper`."""
     found: dict[str, dict[str, Any]] = read_bases().get(profile, {})
     return found
 
