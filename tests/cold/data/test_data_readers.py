@@ -540,4 +540,4 @@ def test_a_benchmark_of_smaller_images_says_so(tmp_path):
     assert small.about.endswith("images reduced to 14 x 14 pixels")
     assert small.fingerprint == load_benchmark("split-mnist", root=root).fingerprint
     with pytest.raises(ColdError, match="did you mean size"):
-        load_benchmark("split-mnist", root=root, sise=14)
+        load_benchmark("split-mnist", root=root, sizes=14)
