@@ -17,10 +17,11 @@ from cold.studies import find_study, planned
 from coldtheory.figures.table import Table
 from coldtheory.ground.errors import ColdError
 
+LATER = "2100-01-01T00:00:00+00:00"  # than every change of a rule
 FIGURES = {figure.id: figure for figure in requested_figures(RunsFoundOnce(), kept=False)}
 
 
-def finished(config, forgotten):
+def finished(config, forgotten, time=LATER):
     """A run of three tasks that forgot so much, by test and gauge alike, when the third one ended."""
     loss = np.array([[0.5, 2.0, 2.0], [0.5 + forgotten, 0.4, 2.0], [0.5 + forgotten, 0.4 + forgotten, 0.3]])
     gauge = np.where(np.tri(3) > 0, loss, np.nan)
@@ -28,7 +29,8 @@ def finished(config, forgotten):
     if config.forget is not None:
         arrays |= {"gauge_loss": gauge, "gauge_accuracy": gauge, "requested_weight": np.array([0.0, 0.1, 0.1])}
     metrics = {"acc": 80.0, "learning_acc": 85.0, "forgetting_loss": forgotten}
-    return Result(run_id=config.run_id, config=config.as_dict(), metrics=metrics, arrays=arrays, made_up=True)
+    about = {"provenance": {"time": time}, "made_up": True}
+    return Result(run_id=config.run_id, config=config.as_dict(), metrics=metrics, arrays=arrays, **about)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +38,7 @@ def stored(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     for name in ("forget", "front", "robust"):
         for run in planned(find_study(name), "cpu"):
-            if run.seed in (20, 21, 30):
+            if run.seed in (20, 21, 30, 40, 41):
                 result = finished(run.config, run.config.forget or 0.3)
                 write_result(folder / result.run_id, result)
     return folder
@@ -55,11 +57,8 @@ def test_drawn_from_the_runs_of_its_studies(stored, name):
 
 def test_what_was_delivered(stored):
     rows = FIGURES["requested_forgetting"].data[0].load(stored).table.rows()
-    assert {(row["title"], row["seed"]) for row in rows} == {
-        (title, seed)
-        for title in ("Permuted-MNIST", "Rotated-MNIST", "Split-MNIST, class-incremental")
-        for seed in (20, 21)
-    }
+    seeds = {"Permuted-MNIST": (20, 21), "Rotated-MNIST": (20, 21), "Split-MNIST, class-incremental": (40, 41)}
+    assert {(row["title"], row["seed"]) for row in rows} == {(title, s) for title, own in seeds.items() for s in own}
     assert all(row["delivered"] == pytest.approx(row["requested"]) == row["gauge"] for row in rows)
 
 
@@ -71,6 +70,15 @@ def test_the_front_has_the_methods_of_every_benchmark(stored):
     assert of["rmnist"] == of["split-mnist"] == {"cold-distill", "der", "derpp", "er", "cold", "finetune"}
     assert of["pmnist"] == of["rmnist"] | {"ewc-online"}
     assert len({row["title"] for row in rows}) == 3
+
+
+def test_runs_of_an_earlier_rule_are_left_out(tmp_path):
+    one = next(run.config for run in planned(find_study("forget").on("split-mnist"), "cpu"))
+    data = FIGURES["requested_forgetting"].data[0]
+    for time, state in (("2026-11-18T09:00:00+00:00", "missing"), (LATER, "present")):
+        folder = tmp_path / state
+        write_result(folder / one.run_id, finished(one, 0.3, time=time))
+        assert data.state(folder) == state
 
 
 def test_without_runs_the_command_is_named(tmp_path):
