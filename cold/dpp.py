@@ -520,13 +520,14 @@ class COLD:
         return (1.0, 1.0 / self.V) if self._normalised else (self.V, 1.0)
 
     def _weights(self, excess: Tensor | None = None) -> Tensor:
-        """The weights of the past tasks in the objective, (past,); with V="auto" none exceeds a ceiling.
+        """The weights of the past tasks in the objective, (past,); of distances, with V="auto", none exceeds a ceiling.
 
         Where training is short, the logits of a task are small when it ends and its distance is large; its queue would
         grow until nothing new is learnt. With classes that come one after the other there is no ceiling.
         """
         beta = self.queues.beta(self.task, excess) * self._scale[1]
-        return beta.clamp(max=CEILING) if self._auto and self.requested is None and not self._classes_come else beta
+        by_rule = self._auto and self.requested is None and self.distance is not None
+        return beta.clamp(max=CEILING) if by_rule and not self._classes_come else beta
 
     @property
     def _looks_at_step(self) -> bool:

@@ -151,10 +151,13 @@ def test_v_is_smaller_where_classes_come_one_after_the_other_and_samples_are_dra
     assert other.distance.grows
 
 
-@pytest.mark.parametrize(("V", "outputs", "capped"), [("auto", 2, True), ("auto", 3, False), (50.0, 2, False)])
-def test_v_by_rule_has_a_ceiling_unless_classes_are_to_come(V, outputs, capped):
+@pytest.mark.parametrize(
+    ("constraint", "V", "outputs", "capped"),
+    [("logits", "auto", 2, True), ("logits", "auto", 3, False), ("logits", 50.0, 2, False), ("loss", "auto", 2, False)],
+)
+def test_v_by_rule_has_a_ceiling_unless_classes_are_to_come(constraint, V, outputs, capped):
     x, y = torch.randn(6, 2, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 1] * 3)
-    model, dpp = nn.Linear(2, outputs), COLD(constraint="logits", V=V, memory=6, memory_batch=1, tasks=2)
+    model, dpp = nn.Linear(2, outputs), COLD(constraint=constraint, V=V, memory=6, memory_batch=1, tasks=2)
     for _ in range(2):
         dpp.begin_task(model, x, y)
         dpp.loss(model, x, y)
