@@ -2,6 +2,7 @@
 
 schema    what both formats hold, and the check of every file that is read
 loose     a run in a folder of its own: `result.json` and `arrays.npz`
+header    what most rows of a file have in common, written once
 packed    many runs in one `rows.jsonl` and one `arrays.npz`
 find      finished runs at any depth, by id
 identity  which runs are the same: settings and data

@@ -25,6 +25,7 @@ from coldtheory.ground.reading import Npz, read_bytes
 from ..metrics import after_each_task, loss_forgetting, metrics
 from .schema import ARRAYS, RESULT, VIEWS, Arrays, Result, check_array, read_record, safe_name
 
+OWNERS, TABLE = "runs", "rows"  #: members of an arrays.npz that say whose the rows of its other members are
 _AGAIN = "run it again"
 
 
@@ -63,13 +64,16 @@ class ArrayFile:
         self.path = path
         self._open: Npz | None = None
         self._stacks: dict[str, NDArray[Any]] = {}
+        self._owned: dict[str, dict[str, Place]] | None = None
 
     def names(self) -> list[str]:
         """The names of all arrays in the file."""
         return self._opened().names()
 
-    def read(self, name: str, place: Place) -> NDArray[Any]:
-        """The array of that name at a place of the file, checked."""
+    def read(self, name: str, place: Place | Owner) -> NDArray[Any]:
+        """The array of that name at a place of the file, or of a run, checked."""
+        if isinstance(place, Owner):
+            place = self._place(name, place.run_id)
         if place.row is None:
             return check_array(name, self._opened().read(place.member), self.path)
         if place.member not in self._stacks:
@@ -78,6 +82,29 @@ class ArrayFile:
         if stack.ndim == 0 or not 0 <= place.row < len(stack):
             raise ColdError(f"{self.path} is damaged: {place.member} has no row {place.row}; {_AGAIN}")
         return check_array(name, np.array(stack[place.row]), self.path)
+
+    def _place(self, name: str, run_id: str) -> Place:
+        if self._owned is None:
+            self._owned = self._owners()
+        place = self._owned.get(run_id, {}).get(name)
+        if place is None:
+            raise ColdError(f"{self.path} is damaged: it has no array {name[:80]} of {run_id}; {_AGAIN}")
+        return place
+
+    def _owners(self) -> dict[str, dict[str, Place]]:
+        """Return the places of arrays by run id and name, as the file itself has them."""
+        file = self._opened()
+        stacks = [member for member in file.names() if member not in (OWNERS, TABLE)]
+        names = [member.rpartition("/")[0] for member in stacks]
+        owners, table = (np.asarray(file.read(member)) for member in (OWNERS, TABLE))
+        if owners.dtype.kind != "U" or table.dtype.kind != "i" or table.shape != (*owners.shape, len(stacks)):
+            raise ColdError(f"{self.path} is damaged: it does not say whose its arrays are; {_AGAIN}")
+        return {
+            run_id: {
+                name: Place(member, row) for name, member, row in zip(names, stacks, rows, strict=True) if row >= 0
+            }
+            for run_id, rows in zip(owners.tolist(), table.tolist(), strict=True)
+        }
 
     def _opened(self) -> Npz:
         if self._open is None:
@@ -94,10 +121,16 @@ class Place(NamedTuple):
     row: int | None = None
 
 
+class Owner(NamedTuple):
+    """The run that an array belongs to, in a file that says itself where the arrays of each run are."""
+
+    run_id: str
+
+
 class StoredArrays(Mapping[str, NDArray[Any]]):
     """The arrays of one run: a whole file, or its part of a file with many runs."""
 
-    def __init__(self, file: ArrayFile, places: Mapping[str, Place] | None = None) -> None:
+    def __init__(self, file: ArrayFile, places: Mapping[str, Place | Owner] | None = None) -> None:
         self._file, self._places = file, places
         self._read: dict[str, NDArray[Any]] = {}
 
@@ -115,7 +148,7 @@ class StoredArrays(Mapping[str, NDArray[Any]]):
     def __contains__(self, name: object) -> bool:
         return name in self._known()
 
-    def _known(self) -> Mapping[str, Place]:
+    def _known(self) -> Mapping[str, Place | Owner]:
         if self._places is None:
             found = tuple(self._file.names())
             strange = next((name for name in found if not safe_name(name)), None)
@@ -126,13 +159,13 @@ class StoredArrays(Mapping[str, NDArray[Any]]):
         return self._places
 
 
-def npz_bytes(arrays: Arrays) -> bytes:
-    """Return a compressed npz file; equal arrays give equal bytes."""
+def npz_bytes(arrays: Arrays, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """Return a compressed npz file; equal arrays give equal bytes. LZMA takes less space, and more time."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
         for name, array in arrays.items():
             about = zipfile.ZipInfo(f"{name}.npy")  # without a date
-            about.compress_type = zipfile.ZIP_DEFLATED
+            about.compress_type = method
             with file.open(about, "w") as member:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
     return buffer.getvalue()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import zipfile
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,13 +21,26 @@ from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 from coldtheory.ground.reading import read_bytes, read_toml
 
+from .header import Common, is_header, read_header, text_of_rows, whole
 from .identity import difference
-from .loose import ArrayFile, Place, StoredArrays, npz_bytes, only_writer, read_loose, stamp, write_result
-from .schema import ARRAYS, RESULT, ROWS, ROWS_FORMAT, UNRECORDED_DATA, Result, Row, read_row
+from .loose import (
+    OWNERS,
+    TABLE,
+    ArrayFile,
+    Owner,
+    Place,
+    StoredArrays,
+    npz_bytes,
+    only_writer,
+    read_loose,
+    stamp,
+    write_result,
+)
+from .schema import ARRAYS, RESULT, ROWS, ROWS_FORMAT, UNRECORDED_DATA, Result, Row, parsed, read_row
 
 STEPS = ("queue_steps", "queue_steps_at")  #: what packing drops by default
-_COMPACT = (",", ":")
 _RESTORE = "restore the file, or remove the line and run it again"
+_RESTORE_FIRST = "restore the file, whose rows cannot be read without this line"
 
 
 @dataclass(frozen=True)
@@ -65,17 +78,26 @@ def _read(folder: Path, as_written: bool, *_stamps: tuple[int, int]) -> Rows:
     known = {} if as_written else _unrecorded(folder / UNRECORDED_DATA)
     runs: dict[str, Result] = {}
     problems: dict[str, str] = {}
+    common: Common | None = None
     for number, line in enumerate(lines, start=1):
         where = f"{path}, line {number}"
         try:
-            row = read_row(line, where, remedy=_RESTORE)
+            content = parsed(line, where, remedy=_RESTORE)
+            if number == 1 and is_header(content):
+                common = read_header(content, where, remedy=_RESTORE_FIRST)
+                continue
+            if common is not None:
+                content = whole(content, common, where, remedy=_RESTORE)
+            elif f"{path}, line 1" in problems and isinstance(content, dict) and "format" not in content:
+                continue  # without the first line it means nothing, and that one is named already
+            row = read_row(content, where, remedy=_RESTORE)
             if row.run_id in runs:
                 raise ColdError(f"{where} contains the run {row.run_id} a second time; {_RESTORE}")
         except ColdError as error:
             problems[where] = str(error)
             continue
-        fields = {**fields_of(row), "dropped": tuple(row.dropped)}
-        fields["arrays"] = StoredArrays(file, _places(row))
+        fields = {**fields_of(row), "dropped": tuple(row.dropped), "arrays": StoredArrays(file, _places(row))}
+        del fields["format"]
         result = Result(**fields, folder=folder / row.run_id)
         told = known.get(result.dataset)
         if told is not None and "data" not in result.provenance and result.data in (None, told.data):
@@ -85,9 +107,12 @@ def _read(folder: Path, as_written: bool, *_stamps: tuple[int, int]) -> Rows:
     return Rows(runs, problems)
 
 
-def _places(row: Row) -> dict[str, Place]:
+def _places(row: Row) -> dict[str, Place | Owner]:
+    """Return where the arrays of a row are, as its format says it."""
     if isinstance(row.arrays, dict):
         return {name: Place(*place) for name, place in row.arrays.items()}
+    if row.format == ROWS_FORMAT:
+        return dict.fromkeys(row.arrays, Owner(row.run_id))
     return {name: Place(f"{row.run_id}/{name}") for name in row.arrays}
 
 
@@ -168,23 +193,48 @@ def _pack(place: Path, folders: Iterable[Path], *, keep_steps: bool) -> Packed:
 def write_rows(place: Path, results: Iterable[Result]) -> None:
     """Write the arrays first, so that every row has its arrays."""
     ordered = sorted(results, key=lambda result: result.run_id)
+    records = [{**result.as_json(), "arrays": list(result.arrays), "dropped": result.dropped} for result in ordered]
+    for record in records:
+        del record["format"]
+    text = text_of_rows(records, _first_line(place / ROWS))
+    write_atomically(place / ARRAYS, npz_bytes(_stacked(ordered), zipfile.ZIP_LZMA))
+    write_atomically(place / ROWS, text)
+
+
+def _first_line(path: Path) -> Common | None:
+    """Return what the rows of a file have in common, or None if it is not there or has an earlier format."""
+    if not path.is_file():
+        return None
+    line = read_bytes(path).partition(b"\n")[0]
+    with suppress(ColdError):
+        content = parsed(line, path, remedy=_RESTORE_FIRST)
+        return read_header(content, str(path), remedy=_RESTORE_FIRST) if is_header(content) else None
+    return None
+
+
+def _stacked(results: Sequence[Result]) -> dict[str, NDArray[Any]]:
+    """Return the members of arrays.npz: arrays of one name, type and shape in one stack, and whose they are."""
     stacks: dict[tuple[str, str, tuple[int, ...]], list[NDArray[Any]]] = {}
     members: dict[tuple[str, str, tuple[int, ...]], str] = {}
     numbers: Counter[str] = Counter()
-    rows = []
-    for result in ordered:
-        places = {}
+    rows: list[dict[str, int]] = []
+    for result in results:
+        mine = {}
         for name, array in result.arrays.items():
             kind = (name, array.dtype.str, array.shape)
             if kind not in members:
                 members[kind] = f"{name}/{numbers[name]}"
                 numbers[name] += 1
             stack = stacks.setdefault(kind, [])
-            places[name] = (members[kind], len(stack))
+            mine[members[kind]] = len(stack)
             stack.append(array)
-        rows.append({**result.as_json(), "format": ROWS_FORMAT, "arrays": places, "dropped": result.dropped})
-    write_atomically(place / ARRAYS, npz_bytes({members[kind]: np.stack(stack) for kind, stack in stacks.items()}))
-    write_atomically(place / ROWS, "".join(f"{json.dumps(row, separators=_COMPACT)}\n" for row in rows))
+        rows.append(mine)
+    table = [[mine.get(member, -1) for member in members.values()] for mine in rows]
+    return {
+        OWNERS: np.array([result.run_id for result in results], dtype=str),
+        TABLE: np.array(table, dtype=np.int32).reshape(len(results), len(members)),
+        **{members[kind]: np.stack(stack) for kind, stack in stacks.items()},
+    }
 
 
 def _remove(folder: Path) -> None:

@@ -13,23 +13,33 @@ are read by `cold.runs.find_runs` and `cold.runs.read_result`, and nothing else 
 The arrays are written before the record, so that whoever sees `result.json` finds all the rest. Results may lie at
 any depth below the folder that a command is given.
 
-**Format cold-rows/2: many runs in two files**, as `cold study pack` writes them::
+**Format cold-rows/3: many runs in two files**, as `cold study pack` writes them::
 
-    <folder>/rows.jsonl                 one record per line, sorted by run id
+    <folder>/rows.jsonl                 what rows have in common, then one record per line, sorted by run id
     <folder>/arrays.npz                 all arrays; those of one name, type and shape are stacked in one member
 
-A line has the entries of the record and two more: `arrays`, for each of the run's arrays the member that holds it and
-its row there, such as {"accuracy": ["accuracy/0", 17]}; and `dropped`, the names of those that were left out when the
-run was packed. The path `<folder>/<run id>` names the run in both forms, and kept weights stay there as
-`model.safetensors`. A file `unrecorded.toml` may stand beside the rows: for each dataset, the fingerprint (`data`) and
-the words (`about`) for rows that were made before these were recorded.
+The first line has the entry `common`: the most common values of single entries of `config`, `timing` and `provenance`,
+and of `data`, `arrays` and `dropped`. A row has what is written there, unless it has an entry of its own, which takes
+its place, or `absent` names the entry, such as {"config": ["blur"]}. The first line stays as it is when rows are added,
+until another one would make the file a tenth smaller. A line without a `format` is read with the first one only.
 
-Files of the format cold-rows/1 are read too. Each array is a member "<run id>/<name>" of its own there, which takes
-twice the space, and `arrays` is a list of names.
+A line has the entries of the record and two more: `arrays`, the names of the run's arrays, and `dropped`, the names of
+those that were left out when the run was packed. In arrays.npz, the arrays of one name are the members "<name>/0",
+"<name>/1" and so on, (n, ...) each. Two members say whose they are: `runs` (r,), the run ids; and `rows` (r, m), for
+each run and each of the m other members, in the order of the file, the row that is the run's, -1 if none is. Members
+are compressed by LZMA, which Python and numpy read.
+
+The path `<folder>/<run id>` names the run in both forms, and kept weights stay there as `model.safetensors`. A file
+`unrecorded.toml` may stand beside the rows: for each dataset, the fingerprint (`data`) and the words (`about`) for rows
+that were made before these were recorded.
+
+Files of earlier formats are read too. Each line has its `format` and all entries of its record there. In cold-rows/2
+`arrays` has the member and the row of each array, such as {"accuracy": ["accuracy/0", 17]}; in cold-rows/1 it is a list
+of names, and each array is a member "<run id>/<name>" of its own.
 
 **The record**; entries that this version does not know are passed over::
 
-    format       "cold-run/1", or "cold-rows/2" in a line of rows.jsonl
+    format       "cold-run/1"; of rows, "cold-rows/3" in the first line of rows.jsonl
     run_id       a name of letters, digits and -_.+=, of at most 200 characters; in result.json it may be absent, then
                  it is the folder's name
     config       all settings of the run, names and types as in `cold.RunConfig`; a setting that is absent, because
@@ -97,8 +107,8 @@ from coldtheory.vocabulary import OLD_DIAGNOSTICS, with_present_names
 from ..catalogue import IID
 from ..config import RunConfig
 
-FORMAT, ROWS_FORMAT = "cold-run/1", "cold-rows/2"
-ROWS_FORMATS = (ROWS_FORMAT, "cold-rows/1")  #: that are read
+FORMAT, ROWS_FORMAT = "cold-run/1", "cold-rows/3"
+ROWS_FORMATS = (ROWS_FORMAT, "cold-rows/2", "cold-rows/1")  #: that are read
 RESULT, ARRAYS, MODEL, ROWS = "result.json", "arrays.npz", "model.safetensors", "rows.jsonl"
 UNRECORDED_DATA = "unrecorded.toml"
 _NAME = re.compile(r"(?!\.)[\w.+=,-]{1,200}")
@@ -202,8 +212,9 @@ class Result(Record, frozen=True, kw_only=True, eq=False):
 
 
 class Row(Record, frozen=True, kw_only=True, eq=False):
-    """A line of rows.jsonl."""
+    """A line of rows.jsonl, with what it takes over from the first one."""
 
+    format: str
     arrays: dict[str, tuple[str, int]] | list[str]
     dropped: list[str] = []
 
@@ -222,16 +233,31 @@ def safe_name(name: str) -> bool:
 
 def read_record(raw: bytes, where: Path | str, *, remedy: str, name: str | None = None) -> Record:
     """Return the checked record in the bytes of a result.json; `name` replaces a missing run id."""
-    return _checked(raw, where, (FORMAT,), Record, remedy, {} if name is None else {"run_id": name})
+    content = parsed(raw, where, remedy=remedy)
+    return _checked(content, where, (FORMAT,), Record, remedy, {} if name is None else {"run_id": name})
 
 
-def read_row(raw: bytes, where: Path | str, *, remedy: str) -> Row:
-    """Return the checked record in a line of rows.jsonl."""
-    row = _checked(raw, where, ROWS_FORMATS, Row, remedy, {})
+def read_row(content: object, where: Path | str, *, remedy: str) -> Row:
+    """Return the checked record in the content of a line of rows.jsonl."""
+    row = _checked(content, where, ROWS_FORMATS, Row, remedy, {})
     for name in (*row.arrays, *row.dropped):
         if not safe_name(name):
-            raise ColdError(f"{where} has an array named {name!r}, which no run has; {remedy}")
+            raise ColdError(f"{where} has an array named {name[:80]!r}, which no run has; {remedy}")
     return row
+
+
+def parsed(raw: bytes, where: Path | str, *, remedy: str) -> Any:
+    """Return what the bytes of a result.json, or of a line of rows.jsonl, say; it is still to be checked."""
+    try:
+        return _parsed(raw)
+    except (ValueError, msgspec.MsgspecError, RecursionError):
+        raise ColdError(f"{where} is damaged (truncated or not JSON); {remedy}") from None
+
+
+def wrong_entry(where: object, error: Exception, remedy: str, part: str = "") -> ColdError:
+    """Return the one line on content that does not follow its schema."""
+    words = " ".join(str(error).split())[:300].replace("`$", f"`{part}" if part else "`$")
+    return ColdError(f"{where} has a wrong entry: {words}; {remedy}")
 
 
 def check_array(name: str, array: object, where: Path | str) -> NDArray[Any]:
@@ -245,13 +271,9 @@ def check_array(name: str, array: object, where: Path | str) -> NDArray[Any]:
 
 
 def _checked(
-    raw: bytes, where: object, wanted: Sequence[str], kind: type[_R], remedy: str, absent: dict[str, str]
+    content: Any, where: object, wanted: Sequence[str], kind: type[_R], remedy: str, absent: dict[str, str]
 ) -> _R:
-    """Decode either format; any problem becomes one line."""
-    try:
-        content = _parsed(raw)
-    except (ValueError, msgspec.MsgspecError, RecursionError):
-        raise ColdError(f"{where} is damaged (truncated or not JSON); {remedy}") from None
+    """Check the content of either format; any problem becomes one line."""
     found = content.get("format") if isinstance(content, dict) else None
     if found not in wanted:
         known = " and ".join(map(repr, wanted))
@@ -267,8 +289,7 @@ def _checked(
         for part, values in _VALUES.items():
             msgspec.convert(getattr(record, part), values)
     except (msgspec.ValidationError, RecursionError) as error:
-        words = " ".join(str(error).split())[:300].replace("`$", f"`{part}" if part else "`$")
-        raise ColdError(f"{where} has a wrong entry: {words}; {remedy}") from None
+        raise wrong_entry(where, error, remedy, part) from None
     if not safe_name(record.run_id):
         raise ColdError(f"{where} has the run id {record.run_id[:80]!r}, which cannot name a folder; {remedy}")
     present = with_present_names(record.diagnostics, OLD_DIAGNOSTICS)

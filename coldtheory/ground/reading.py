@@ -25,6 +25,9 @@ from .errors import ColdError
 from .limits import array_bytes, demand_memory
 
 _LONGEST_HEADER = 10_000  # bytes; numpy refuses longer ones
+_PIECE = 4096  # bytes, the least that zipfile reads at once
+#: How entries may be packed. Not bzip2: numpy does not write it, and 4096 bytes of it can stand for gigabytes.
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -89,6 +92,8 @@ class Npz:
         if name not in self._entries:
             raise self._damaged()
         entry = self._entries[name]
+        if entry.compress_type not in _METHODS:
+            raise ColdError(f"{self.path} is damaged: the array {name} is not packed as npz files are; {self._remedy}")
         try:
             with self._zip.open(entry) as member:
                 shape, in_columns, dtype = _header(member)
@@ -98,7 +103,7 @@ class Npz:
                 if not 0 <= size <= entry.file_size:
                     raise self._damaged()
                 demand_memory(size, f"the array {name} of {self.path}", self._remedy)
-                content = bytearray(member.read(size))
+                content = _content(member, size)
             return np.ndarray(shape, dtype, content, order="F" if in_columns else "C")
         except ColdError:
             raise
@@ -107,6 +112,15 @@ class Npz:
 
     def _damaged(self) -> ColdError:
         return ColdError(f"{self.path} is damaged (truncated, pickled or not an npz file); {self._remedy}")
+
+
+def _content(member: IO[bytes], size: int) -> bytearray:
+    """Return so many bytes of an entry. They are asked for in small pieces: zipfile expands as many packed bytes as it
+    is asked for at once, unless they are deflated, and a few bytes of LZMA can stand for thousands of times as many."""
+    content = bytearray()
+    while len(content) < size and (piece := member.read(min(_PIECE, size - len(content)))):
+        content += piece
+    return content
 
 
 def _header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

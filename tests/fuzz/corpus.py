@@ -26,7 +26,7 @@ from coldtheory.ground.files import write_atomically
 from coldtheory.report.outcomes import Outcomes, place, store_outcomes
 from coldtheory.store import read_rows, row_files
 from tests.cold.data.test_data_readers import image_tree, write_cifar, write_mnist, write_tar, write_tree
-from tests.cold.runs.small_runs import config, store
+from tests.cold.runs.small_runs import as_earlier, config, store
 from tests.cold.studies.test_studies import OWN
 from tests.cold.tables.made_rows import TINY as TERMS
 from tests.cold.tiny_runs import tiny
@@ -83,6 +83,9 @@ def make(folder: Path) -> None:
     store(folder / "runs", 0, 1)
     store(folder / "packed", 2, 3)
     pack(folder / "packed")
+    store(folder / "earlier", 4, 5)
+    pack(folder / "earlier")
+    as_earlier(folder / "earlier", 2)
     write_failure(folder / "runs" / "failed", config(seed=9), "it failed", "")
     trained = Trainer(tiny(epochs=1), out=folder / "trained")
     trained.run()

@@ -25,7 +25,7 @@ from cold.data import load_benchmark
 from cold.data.archive import extract
 from cold.grid.cells import failures
 from cold.presets import build_config
-from cold.runs import find_runs, merge, unpack
+from cold.runs import find_runs, merge, pack, unpack
 from cold.studies import planned, read_study
 from cold.tuning.journal import Journal
 from cold.tuning.settings_file import read_settings
@@ -36,6 +36,7 @@ from coldtheory.report.outcomes import read_outcomes
 from coldtheory.search.rerun import rerun
 from coldtheory.sources import load_source
 from coldtheory.store import StoredRows, stored_sweeps
+from tests.cold.runs.small_runs import store
 from tests.cold.tuning.tiny_search import tiny as tiny_search
 from tests.fuzz import corpus, programs
 from tests.fuzz.databases import damaged_database, damaged_journal
@@ -112,8 +113,13 @@ def formats() -> list[Format]:
         Format("runs/pmnist*/arrays.npz", lambda path: merge([path.parents[1]], Path("merged")), _npz),
         Format("runs/failed/error.json", lambda path: failures(path.parents[1]), _json),
         Format("packed/rows.jsonl", lambda path: unpack(path.parent, Path("unpacked")), _rows),
+        Format("packed/rows.jsonl", lambda path: unpack(path.parent, Path("unpacked")), _lines),
         Format("packed/rows.jsonl", _call("cold", "table", "pmnist", "--runs", "packed", "--format", "json"), _rows),
+        Format("packed/rows.jsonl", _pack_more, _lines),
         Format("packed/arrays.npz", _call("cold", "study", "merge", "packed", "--out", "merged"), _npz),
+        Format("packed/arrays.npz", lambda path: unpack(path.parent, Path("unpacked")), _npz),
+        Format("earlier/rows.jsonl", lambda path: unpack(path.parent, Path("unpacked")), _rows),
+        Format("earlier/arrays.npz", lambda path: unpack(path.parent, Path("unpacked")), _npz),
         Format("trained/*/result.json", _call("cold", "eval", "FOLDER"), _json),
         Format("trained/*/model.safetensors", _call("cold", "eval", "FOLDER")),
         Format("trained/*/model.safetensors", _call("cold", "export", "FOLDER", "out.safetensors")),
@@ -151,6 +157,12 @@ def _cached(path: Path) -> None:
     load_benchmark("folder:images")
 
 
+def _pack_more(path: Path) -> None:
+    """Packs another run into the folder of the file."""
+    store(path.parent, 7)
+    pack(path.parent)
+
+
 def _resume(path: Path) -> None:
     """Goes on from the checkpoint, with the settings of the run that wrote it."""
     words = (
@@ -184,6 +196,15 @@ def _rows(raw: bytes, rng: random.Random) -> bytes:
     at = rng.randrange(len(lines))
     lines[at] = _json(lines[at], rng)
     return b"\n".join(lines)
+
+
+def _lines(raw: bytes, rng: random.Random) -> bytes:
+    """Good lines in a wrong order, some of them missing, repeated, or with what belongs to another one."""
+    lines = raw.splitlines()
+    one, other = rng.choice(lines), rng.choice(lines)
+    mixed = json.dumps({**json.loads(one), **json.loads(other)}).encode()
+    nowhere = json.dumps({**json.loads(one), "absent": {rng.choice(["config", "arrays"]): ["V", "no such"]}}).encode()
+    return b"\n".join(rng.choices([*lines, mixed, nowhere], k=rng.randrange(1, 6)))
 
 
 def _toml(raw: bytes, rng: random.Random) -> bytes:

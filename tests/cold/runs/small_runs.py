@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cold.config import RunConfig, make_config
-from cold.runs import Result, make_result, write_result
+from cold.runs import ARRAYS, ROWS, Result, find_runs, make_result, write_result
+from cold.runs.loose import npz_bytes
 
 
 def config(**changes: Any) -> RunConfig:
@@ -39,3 +41,20 @@ def content(result: Result) -> dict[str, Any]:
     """Everything that is stored of a run, to be compared."""
     arrays = {name: (array.dtype.str, array.tolist()) for name, array in result.arrays.items()}
     return {**result.as_json(), "arrays": arrays}
+
+
+def as_earlier(folder: Path, number: int) -> None:
+    """Write the packed runs of a folder again, as an earlier format (cold-rows/1 or cold-rows/2) has them."""
+    runs = find_runs(folder)
+    lines: list[dict[str, Any]] = []
+    members: dict[str, Any] = {}
+    for position, (run_id, run) in enumerate(runs.items()):
+        places = {name: (f"{name}/0", position) for name in run.arrays}
+        told = places if number == 2 else list(places)
+        lines.append({**run.as_json(), "format": f"cold-rows/{number}", "arrays": told, "dropped": run.dropped})
+        members |= {f"{run_id}/{name}": array for name, array in run.arrays.items()}
+    if number == 2:
+        first = next(iter(runs.values()))
+        members = {f"{name}/0": np.stack([run.arrays[name] for run in runs.values()]) for name in first.arrays}
+    (folder / ARRAYS).write_bytes(npz_bytes(members))
+    (folder / ROWS).write_text("".join(f"{json.dumps(line)}\n" for line in lines))

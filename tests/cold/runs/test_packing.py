@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cold.runs import ARRAYS, MODEL, RESULT, ROWS, find_runs, only_writer, pack, read_result, unpack
+from cold.runs.header import read_header, text_of_rows, whole
 from coldtheory.ground.errors import ColdError
 from tests.cold.runs.small_runs import content, finished, store
 from tests.crash_states import contents, record, replayed, states
@@ -31,7 +32,7 @@ def test_values_stay_and_folders_go(tmp_path):
     after = find_runs(tmp_path)
     assert {run_id: content(run) for run_id, run in after.items()} == {i: without_steps(c) for i, c in before.items()}
     assert all(set(run.dropped) == STEPS for run in after.values())
-    names = [json.loads(line)["run_id"] for line in (tmp_path / "a" / ROWS).read_text().splitlines()]
+    names = [json.loads(line)["run_id"] for line in (tmp_path / "a" / ROWS).read_text().splitlines()[1:]]
     assert names == sorted(names)
 
 
@@ -121,6 +122,65 @@ def test_unpack(tmp_path):
     assert content(read_result(tmp_path / "out" / ids[0])) == without_steps(content(finished("c0ffee"))) | {
         "provenance": before[ids[0]]["provenance"]
     }
+
+
+def test_further_rows_leave_the_lines_of_others(tmp_path):
+    store(tmp_path, 1, 2, 3)
+    pack(tmp_path)
+    before = (tmp_path / ROWS).read_text().splitlines()
+    store(tmp_path, 0, 4, V=7.0)
+    pack(tmp_path)
+    after = (tmp_path / ROWS).read_text().splitlines()
+    assert [line for line in after if line in before] == before
+    assert len(after) == len(before) + 2
+    assert "V" in json.loads(after[0])["common"]["config"]
+
+
+def test_a_first_line_that_no_longer_serves_is_replaced(tmp_path):
+    (one,) = store(tmp_path, 0)
+    pack(tmp_path)
+    first = (tmp_path / ROWS).read_text().splitlines()[0]
+    assert json.loads(first)["common"]["config"] == {}  # a single run shares nothing
+    before = content(read_result(tmp_path / one))
+    store(tmp_path, 1, 2, 3)
+    pack(tmp_path)
+    assert (tmp_path / ROWS).read_text().splitlines()[0] != first
+    assert content(read_result(tmp_path / one)) == before
+
+
+def a_record(run_id, **changes):
+    parts = {"config": {"V": 1}, "timing": {"steps": 5}, "provenance": {"commit": "c0", "packages": {"numpy": "2"}}}
+    return {"run_id": run_id, **parts, "data": None, "metrics": {}, "arrays": ["accuracy"], "dropped": [], **changes}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {},
+        {"config": {}},
+        {"config": {"V": 1.0}},
+        {"config": {"V": True}},
+        {"config": {"V": None, "lr": 0.5}},
+        {"timing": {}, "provenance": {}},
+        {"timing": {"steps": 5, "seconds": float("inf")}},
+        {"timing": {"steps": -0.0}},
+        {"provenance": {"packages": {}}},
+        {"provenance": {"commit": "c1", "packages": {"numpy": "2", "scipy": "1"}}},
+        {"data": "c0ffee", "arrays": [], "dropped": ["queue_steps"]},
+        {"arrays": ["start", "accuracy"]},
+    ],
+)
+def test_a_row_is_the_first_line_and_what_differs(other):
+    """Nothing is lost between the two, whatever a row has, lacks, or has of another type."""
+    records = [a_record("a"), a_record("b", **other), a_record("c")]
+    first, *rows = map(json.loads, text_of_rows(records, None).splitlines())
+    assert set(rows[0]) == {"run_id"}
+    common = read_header(first, "line 1", remedy="")
+    again = [whole(row, common, "line", remedy="") for row in rows]
+    for made, stored in zip(again, records, strict=True):
+        assert {name: json.dumps(made.get(name, {}), sort_keys=True) for name in stored} == {
+            name: json.dumps(value, sort_keys=True) for name, value in stored.items()
+        }
 
 
 _PACKS = """

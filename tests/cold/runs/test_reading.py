@@ -13,10 +13,9 @@ import pytest
 
 import cold
 from cold.runs import ARRAYS, RESULT, ROWS, evidence, find_runs, identified, pack, read_result, same_run, stored_config
-from cold.runs.loose import npz_bytes
 from cold.runs.schema import safe_name
 from coldtheory.ground.errors import ColdError
-from tests.cold.runs.small_runs import content, finished, store
+from tests.cold.runs.small_runs import as_earlier, content, finished, store
 
 OLD = Path(__file__).parent / "fixtures" / "split-mnist-cold-s0-5cf18e77"
 COMMITTED = find_runs(evidence())
@@ -209,14 +208,29 @@ def test_missing_files(tmp_path):
     assert find_runs(tmp_path).problems == (f"no finished run in {tmp_path / run_id}: {ARRAYS} is missing",)
 
 
+def row(**changes):
+    return lambda line: json.dumps({**json.loads(line), **changes})
+
+
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda line: line[:-9], "line 2 is damaged (truncated or not JSON)"),
-        (lambda line: line.replace("cold-rows/2", "cold-run/1"), "reads 'cold-rows/2' and 'cold-rows/1'"),
-        (lambda line: line.replace('"arrays":{"', '"arrays":{"../'), "has an array named '../"),
-        (lambda line: line.replace('"arrays":', '"matrices":'), "missing required field `arrays`"),
-        (lambda line: line.replace('"run_id":"', '"run_id":"../'), "cannot name a folder"),
+        (lambda line: line[:-9], "line 3 is damaged (truncated or not JSON)"),
+        (lambda line: "7", "line 3 has format 'None'"),
+        (row(format="cold-rows/2"), "line 3 has a format of its own, but line 1 has that of all rows"),
+        (row(arrays=["../accuracy"]), "has an array named '../"),
+        (row(arrays={"accuracy": "x"}), "line 3 has a wrong entry"),
+        (row(arrays=None), "line 3 has a wrong entry"),
+        (row(config=7), "line 3 has no config"),
+        (row(config={"epochs": 0}), "epochs must be > 0"),
+        (row(timing=[1]), "at `$.timing`"),
+        (row(provenance=None), "at `$.provenance`"),
+        (row(absent=["config"]), "Expected `object`, got `array` - at `$.absent`"),
+        (row(absent={"metrics": ["acc"]}), "Invalid enum value 'metrics'"),
+        (row(absent={"config": "V"}), "Expected `array`, got `str`"),
+        (row(absent={"config": [["V"]]}), "Expected `str`, got `array`"),
+        (row(absent={"config": ["x" * 1000]}), "which line 1 does not have"),
+        (row(run_id="../x"), "cannot name a folder"),
     ],
 )
 def test_a_bad_row_leaves_the_others(tmp_path, damage, words):
@@ -224,16 +238,95 @@ def test_a_bad_row_leaves_the_others(tmp_path, damage, words):
     pack(tmp_path)
     path = tmp_path / ROWS
     lines = path.read_text().splitlines()
-    path.write_text("\n".join([lines[0], damage(lines[1]), lines[2]]) + "\n")
+    path.write_text("\n".join([*lines[:2], damage(lines[2]), lines[3]]) + "\n")
     found = find_runs(tmp_path)
     assert list(found) == [ids[0], ids[2]]
     (problem,) = found.problems
+    assert f"{path}, line 3" in problem
     assert words in problem
+    assert "; restore the file" in problem
+    assert "\n" not in problem
+    assert len(problem) < 1000
+    store(tmp_path, 3)
+    with pytest.raises(ColdError, match="line 3"):  # nothing is packed on top of a damaged file
+        pack(tmp_path)
+    assert path.read_text().splitlines()[:2] == lines[:2]
+
+
+def common(**changes):
+    return lambda text: json.dumps({**(all_ := json.loads(text)), "common": {**all_["common"], **changes}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda text: text[:-9].encode(), "is damaged (truncated or not JSON)"),
+        (lambda text: b"", "is damaged (truncated or not JSON)"),
+        (lambda text: DEEP, "is damaged (truncated or not JSON)"),
+        (lambda text: b"7", "has format 'None'"),
+        (changed(format="cold-rows/4"), "has format 'cold-rows/4', this version reads 'cold-rows/3' and 'cold-rows/2'"),
+        (changed(format=["cold-rows/3"]), "this version reads 'cold-rows/3'"),
+        (lambda text: b'{"format":"cold-rows/3"}', "missing required field `common`"),
+        (changed(common=[]), "Expected `object`, got `array` - at `$.common`"),
+        (changed(common={}), "missing required field `config`"),
+        (common(config=None), "at `$.common.config`"),
+        (common(timing=[1]), "at `$.common.timing`"),
+        (common(provenance="here"), "at `$.common.provenance`"),
+        (common(data=7), "at `$.common.data`"),
+        (common(arrays={"accuracy": 1}), "at `$.common.arrays`"),
+        (common(dropped=[1]), "at `$.common.dropped[0]`"),
+    ],
+)
+def test_a_bad_first_line_is_one_problem(tmp_path, damage, words):
+    store(tmp_path, 0, 1, 2)
+    pack(tmp_path)
+    path = tmp_path / ROWS
+    first, rest = path.read_text().split("\n", 1)
+    path.write_bytes(damage(first) + b"\n" + rest.encode())
+    found = find_runs(tmp_path)
+    assert not found
+    (problem,) = found.problems
+    assert f"{path}, line 1 " in problem
+    assert words in problem
+    assert "; restore the file" in problem
     assert "\n" not in problem
     store(tmp_path, 3)
-    with pytest.raises(ColdError, match="line 2"):  # nothing is packed on top of a damaged file
+    before = path.read_bytes()
+    with pytest.raises(ColdError, match="line 1"):
         pack(tmp_path)
-    assert path.read_text().splitlines()[0] == lines[0]
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"config": {"epochs": 0}}, "epochs must be > 0"),
+        ({"timing": {"steps": [1]}}, "at `timing"),
+        ({"provenance": {"commit": None, "time": {}}, "arrays": ["../x"]}, "has an array named '../x'"),
+    ],
+)
+def test_what_rows_take_over_is_checked_in_each(tmp_path, changes, words):
+    store(tmp_path, 0, 1, 2)
+    pack(tmp_path)
+    path = tmp_path / ROWS
+    first, rest = path.read_text().split("\n", 1)
+    path.write_bytes(common(**changes)(first) + b"\n" + rest.encode())
+    found = find_runs(tmp_path)
+    assert not found
+    assert [f"line {number} has" in problem for number, problem in enumerate(found.problems, start=2)] == [True] * 3
+    assert all(words in problem for problem in found.problems)
+
+
+def test_a_first_line_in_the_middle(tmp_path):
+    """As where two files were written one after the other: only what stands below its own first line is read."""
+    ids = store(tmp_path, 0, 1)
+    pack(tmp_path)
+    path = tmp_path / ROWS
+    text = path.read_text()
+    path.write_text(text + text.splitlines()[0] + "\n")
+    found = find_runs(tmp_path)
+    assert list(found) == ids
+    assert "line 4 has a format of its own" in found.problems[0]
 
 
 def test_rows_whose_arrays_are_gone(tmp_path):
@@ -251,42 +344,83 @@ def test_rows_whose_arrays_are_gone(tmp_path):
 def test_a_repeated_row_counts_once(tmp_path):
     (run_id,) = store(tmp_path, 0)
     pack(tmp_path)
-    line = (tmp_path / ROWS).read_text()
-    (tmp_path / ROWS).write_text(line + line)
+    first, line = (tmp_path / ROWS).read_text().splitlines()
+    (tmp_path / ROWS).write_text(f"{first}\n{line}\n{line}\n")
     found = find_runs(tmp_path)
     assert list(found) == [run_id]
     assert "a second time" in found.problems[0]
 
 
-def test_rows_of_the_earlier_format_are_read(tmp_path):
+@pytest.mark.parametrize("number", [1, 2])
+def test_rows_of_the_earlier_formats_are_read(tmp_path, number):
     ids = store(tmp_path, 0, 1)
-    before = {
-        run_id: {name: array.copy() for name, array in run.arrays.items()}
-        for run_id, run in find_runs(tmp_path).items()
-    }
+    before = {run_id: content(run) for run_id, run in find_runs(tmp_path).items()}
+    pack(tmp_path, keep_steps=True)
+    as_earlier(tmp_path, number)
+    assert {run_id: content(run) for run_id, run in find_runs(tmp_path).items()} == before
+    first, second = (tmp_path / ROWS).read_text().splitlines()
+    (tmp_path / ROWS).write_text(f"{first[:-9]}\n{second}\n")  # lines of these formats stand for themselves
+    assert list(find_runs(tmp_path)) == ids[1:]
+    (tmp_path / ROWS).write_text(f"{first}\n{second}\n")
+    (new,) = store(tmp_path, 2)
     pack(tmp_path, keep_steps=True)
     lines = [json.loads(line) for line in (tmp_path / ROWS).read_text().splitlines()]
-    for line in lines:
-        line.update(format="cold-rows/1", arrays=list(line["arrays"]))
-    (tmp_path / ROWS).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    members = {f"{run_id}/{name}": array for run_id in ids for name, array in before[run_id].items()}
-    (tmp_path / ARRAYS).write_bytes(npz_bytes(members))
+    assert [line.get("format") for line in lines] == ["cold-rows/3", None, None, None]
     found = find_runs(tmp_path)
-    assert list(found) == ids
-    for run_id in ids:
-        for name, array in before[run_id].items():
-            np.testing.assert_array_equal(found[run_id].arrays[name], array)
-    store(tmp_path, 2)
-    pack(tmp_path, keep_steps=True)
-    assert {json.loads(line)["format"] for line in (tmp_path / ROWS).read_text().splitlines()} == {"cold-rows/2"}
+    assert list(found) == [*ids, new]
+    assert {run_id: content(found[run_id]) for run_id in ids} == before
 
 
 @pytest.mark.parametrize("row", [2, -1, 10**6])
 def test_a_row_that_a_stack_does_not_have(tmp_path, row):
     store(tmp_path, 0, 1)
     pack(tmp_path)
+    as_earlier(tmp_path, 2)
     path = tmp_path / ROWS
-    path.write_text(path.read_text().replace('"accuracy":["accuracy/0",1]', f'"accuracy":["accuracy/0",{row}]'))
+    path.write_text(path.read_text().replace('"accuracy": ["accuracy/0", 1]', f'"accuracy": ["accuracy/0", {row}]'))
     second = list(find_runs(tmp_path).values())[1]
     with pytest.raises(ColdError, match=f"accuracy/0 has no row {row}"):
         second.array("accuracy")
+
+
+def in_table(value):
+    """The arrays of a packed file, with another row for the first array of the second run."""
+
+    def change(arrays):
+        table = arrays["rows"].copy()
+        table[1, 0] = value
+        return {**arrays, "rows": table}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (in_table(2), "accuracy/0 has no row 2"),
+        (in_table(10**6), "accuracy/0 has no row 1000000"),
+        (in_table(-1), "it has no array accuracy of"),
+        (lambda arrays: {**arrays, "runs": arrays["runs"][::-1] + "x"}, "it has no array accuracy of"),
+        (lambda arrays: {**arrays, "runs": np.arange(2)}, "it does not say whose its arrays are"),
+        (lambda arrays: {**arrays, "runs": arrays["runs"][:1]}, "it does not say whose its arrays are"),
+        (lambda arrays: {**arrays, "runs": arrays["runs"][0]}, "it does not say whose its arrays are"),
+        (lambda arrays: {**arrays, "rows": arrays["rows"][:, 1:]}, "it does not say whose its arrays are"),
+        (lambda arrays: {**arrays, "rows": arrays["rows"] + 0.5}, "it does not say whose its arrays are"),
+        (lambda arrays: {**arrays, "more/0": np.zeros(2)}, "it does not say whose its arrays are"),
+        (lambda arrays: {name: arrays[name] for name in arrays if name != "rows"}, "is damaged"),
+        (lambda arrays: {name: arrays[name] for name in arrays if name != "runs"}, "is damaged"),
+        (lambda arrays: {**arrays, "runs": np.array([{}, {}])}, "is damaged"),
+    ],
+)
+def test_packed_arrays_that_do_not_say_whose_they_are(tmp_path, change, words):
+    store(tmp_path, 0, 1)
+    pack(tmp_path)
+    path = tmp_path / ARRAYS
+    with np.load(path) as arrays:
+        path.write_bytes(npz(**change(dict(arrays))))
+    second = list(find_runs(tmp_path).values())[1]
+    with pytest.raises(ColdError) as caught:
+        second.array("accuracy")
+    assert words in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)

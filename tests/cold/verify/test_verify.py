@@ -47,9 +47,9 @@ def change(folder, run_id, **entries):
     """Change entries of a packed run, as a damaged or foreign file has them."""
     lines = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
     for row in lines:
-        if row["run_id"] == run_id:
+        if row.get("run_id") == run_id:
             for name, new in entries.items():
-                row[name] = {**row[name], **new}
+                row[name] = {**row.get(name, {}), **new}
     (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in lines))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -198,6 +199,31 @@ def test_a_packed_array_that_does_not_fit_is_not_unpacked(tmp_path, monkeypatch)
     monkeypatch.setenv(VARIABLE, "1e6")
     with pytest.raises(ColdError, match="needs about 10 MB"):
         load_source("a.npz")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_DEFLATED])
+def test_no_more_is_unpacked_than_an_array_claims(tmp_path, method):
+    """A few kilobytes that stand for 200 MB, of which the array claims one."""
+    head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (100, 1250), }\n"
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", method) as file, file.open("optima.npy", "w") as member:
+        member.write(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head)
+        for _ in range(200):
+            member.write(b"\0" * 1_000_000)
+    assert (tmp_path / "a.npz").stat().st_size < 300_000
+    tracemalloc.start()
+    try:
+        assert Npz(tmp_path / "a.npz", "").read("optima").shape == (100, 1250)
+        assert tracemalloc.get_traced_memory()[1] < 100e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_bzip2_is_not_unpacked(tmp_path):
+    """Few bytes of it can stand for gigabytes, and zipfile unpacks them all at once."""
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_BZIP2) as file:
+        file.writestr("optima.npy", b"")
+    with pytest.raises(ColdError, match="the array optima is not packed as npz files are"):
+        Npz(tmp_path / "a.npz", "").read("optima")
 
 
 def test_a_pickle_is_not_read(tmp_path):
