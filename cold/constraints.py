@@ -7,15 +7,17 @@ had forgotten nothing.
 **Distance of the logits** (`--constraint logits`): when task k ends, each memory sample (x, y) of it keeps the logits z
 that the network gives it. With C the number of classes seen until then,
 
-    s_k = mean over samples and classes seen of (z - mean of z over these classes)^2
+    s_k = mean over samples and classes seen of (z - mean of z over these classes)^2, at least 1
     z*  = z + sqrt(s_k) (onehot(y) - softmax(z))          shifted towards the label; "logits:shift=0" takes z* = z
     D_k = mean over drawn samples of |h - z*|^2 / (C s_k)
 
 and D_k takes the place of hatPhi_k. It is 0 where the network answers z*, and its unit is the spread of the task's own
-logits, so that tasks, widths and data sets share one scale. Nothing has to be measured when a task begins: the
-reference of D_k is 0. The distance counts all outputs of the sample's head, also those of classes that came later: were
-they left out, a class-incremental network would answer with the newest classes to old samples and pay nothing for it.
-They have no part in the unit C s_k, for what a network says of classes it has never seen tells little.
+logits, so that tasks, widths and data sets share one scale. A spread below 1 is that of a network which has hardly
+learnt the task: its softmax is nearly flat, and in units of so small a spread every step would be a large distance and
+nothing new would be learnt. Nothing has to be measured when a task begins: the reference of D_k is 0. The distance
+counts all outputs of the sample's head, also those of classes that came later: were they left out, a class-incremental
+network would answer with the newest classes to old samples and pay nothing for it. They have no part in the unit C s_k,
+for what a network says of classes it has never seen tells little.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from torch.nn import functional
 from .memory import Draw, Memory
 
 _BATCHES = 512  # whose labels are kept before they are reduced to the different ones
-_SMALLEST_SPREAD = 1e-6  # of logits that are all alike
+_SMALLEST_SPREAD = 1.0  # s_k is at least this
 
 
 class LogitDistance:

@@ -30,18 +30,21 @@ def memory_of(labels, task, size=8, tasks=2):
     return memory, slots
 
 
+@pytest.mark.parametrize("scale", [0.5, 3.0])  # the spread of the logits is below 1, and above it
 @pytest.mark.parametrize("shift", [True, False])
-def test_the_distance_by_hand(shift):
+def test_the_distance_by_hand(shift, scale):
     """Every number of the definition, sample by sample in plain Python."""
     memory, slots = memory_of([0, 2, 1], 0)
-    z = torch.tensor([[1.0, -0.5, 0.25], [0.0, 2.0, -1.0], [0.5, 0.5, 0.5]])
+    z = scale * torch.tensor([[1.0, -0.5, 0.25], [0.0, 2.0, -1.0], [0.5, 0.5, 0.5]])
     distance = LogitDistance(memory, shift=shift)
     distance.see(torch.tensor([0, 1, 2]))
     distance.end_task(0)
     distance.store(slots, 0, z)
     h = torch.tensor([[0.9, -0.1, 0.3], [0.2, 1.0, -1.0], [3.0, 0.5, 0.0]])
     found = distance.values(h, drawn(slots.tolist(), [0, 0, 0]))
-    s = sum((v - sum(row) / 3) ** 2 for row in z.tolist() for v in row) / 9
+    spread = sum((v - sum(row) / 3) ** 2 for row in z.tolist() for v in row) / 9
+    assert (spread < 1) == (scale < 1)
+    s = max(spread, 1.0)
     for i, (row, now) in enumerate(zip(z.tolist(), h.tolist(), strict=True)):
         total = sum(math.exp(v) for v in row)
         label = int(memory.y[slots[i]])
@@ -65,13 +68,13 @@ def test_classes_that_came_later_count_but_do_not_set_the_unit():
     distance = LogitDistance(memory, shift=False)
     distance.see(torch.tensor([0, 1]))
     distance.end_task(0)
-    z = torch.tensor([[1.0, 0.0, 5.0, 5.0], [0.0, 1.0, -5.0, 7.0]])
+    z = torch.tensor([[3.0, 0.0, 5.0, 5.0], [0.0, 3.0, -5.0, 7.0]])
     distance.store(slots, 0, z)
     moved = z.clone()
     moved[0, 1] += 1.0
     moved[1, 3] -= 3.0
     found = distance.values(moved, drawn(slots.tolist(), [0, 0]))
-    assert found.tolist() == pytest.approx([1 / (2 * 0.25), 9 / (2 * 0.25)])
+    assert found.tolist() == pytest.approx([1 / (2 * 2.25), 9 / (2 * 2.25)])
 
 
 def test_what_a_narrow_head_lacks_has_no_distance_and_no_gradient():
