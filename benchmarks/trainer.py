@@ -11,6 +11,8 @@ its other users matter little. On the CPU one thread is used and processor time 
     e   step time against the number of past tasks
     f   ResNet-18 step: plain, channels-last, compiled (--compile; takes a minute or two)
     g   peak memory of a run, one process each
+    h   an epoch of COLD-distill over one of DER at the same samples (goal <= 1.10), without and with a gauge, and where
+        forgetting is requested, so that the gauge is looked at while the network trains
 """
 
 from __future__ import annotations
@@ -71,6 +73,40 @@ def at_task(past: int, device: str, **changes: Any) -> Trainer:
     trainer.position.task = past
     trainer.method.begin_task(past, trainer.benchmark.tasks[past].train)
     return trainer
+
+
+def in_the_middle(device: str, past: int, **changes: Any) -> Trainer:
+    """A trainer in task `past`, which has trained two epochs of each task before; a gauge sets its samples aside."""
+    trainer = Trainer(make_config(PMNIST, {"device": device}, changes))
+    for k in range(past + 1):
+        trainer.position.task = k
+        part = trainer.training_part()
+        trainer.method.begin_task(k, part)
+        if k < past:
+            epoch(trainer)()
+            epoch(trainer)()
+            trainer.method.end_task(k, part)
+    return trainer
+
+
+def distill_over_der(device: str, rounds: int) -> dict[str, float]:
+    """Part h, per step, for a gauge leaves fewer images to train on; with some 400 steps per task."""
+    data = {**PMNIST["data_options"], "train_per_class": 2560}
+    common: dict[str, Any] = {"limit_train": 25600, "data_options": data, "replay": "per-task", "idle": "joint"}
+    kinds: dict[str, dict[str, Any]] = {
+        "DER": {"method": "der"},
+        "COLD-distill": {"method": "cold-distill"},
+        "with a gauge": {"method": "cold-distill", "gauge": 0.2},
+        "on request": {"method": "cold-distill", "forget": 0.1},
+    }
+    trainers = {name: in_the_middle(device, 10, **common, **changes) for name, changes in kinds.items()}
+    blocks = {name: epoch(trainer) for name, trainer in trainers.items()}
+    times = take_turns(blocks, rounds, torch.device(device))
+    per_step = {
+        name: seconds / -(-len(trainers[name].training_part()) // trainers[name].config.batch_size)
+        for name, seconds in times.items()
+    }
+    return {name: per_step[name] / per_step["DER"] for name in kinds if name != "DER"}
 
 
 def epoch(trainer: Trainer) -> Block:
@@ -221,6 +257,8 @@ def measure(device: str, rounds: int, *, parts: str, width: int, compiled: bool)
         found["f"] = {name: {"ms": s * 1e3, "over plain": s / times["plain"]} for name, s in times.items()}
     if "g" in parts:
         found["g"] = peak_memories(device)
+    if "h" in parts:
+        found["h"] = distill_over_der(device, 2 * rounds)
     return found
 
 
@@ -249,13 +287,16 @@ def show(found: dict[str, Any]) -> None:
         console.print(f"f  ResNet-18 step, {name}: {row['ms']:.1f} ms, {row['over plain']:.2f} of plain")
     for name, peak in found.get("g", {}).items():
         console.print(f"g  peak memory, {name}: {peak / 2**20:.0f} MiB")
+    if "h" in found:
+        text = ", ".join(f"{name}: [bold]{ratio:.3f}[/]" for name, ratio in found["h"].items())
+        console.print(f"h  step over DER's: {text} (goal ≤ 1.10)")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--parts", default="abcdefg", help="which letters to measure")
+    parser.add_argument("--parts", default="abcdefgh", help="which letters to measure")
     parser.add_argument("--width", type=int, default=20, help="of the ResNet-18 in part f")
     parser.add_argument("--compile", action="store_true", help="part f with torch.compile")
     parser.add_argument("--json", action="store_true")

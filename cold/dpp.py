@@ -311,7 +311,7 @@ class COLD:
         """The rows of a task's samples that are not set aside for the gauge; all without one."""
         if self.gauge is None:
             return torch.arange(len(samples))
-        aside, rest = self.gauge.choose(len(samples), task)
+        aside, rest = self.gauge.choose(samples, task)
         if task == self.task:
             self._aside = Rows(samples, aside)
         return rest

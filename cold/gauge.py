@@ -8,6 +8,10 @@ mode, without augmentation. For past task k and the model after t tasks
     F_k[t] = (mean loss of task k's gauge samples now) - (their mean loss when task k ended)          in nats
 
 is an unbiased estimate of what the task has lost on new data; the share of right answers gives the same in accuracy.
+
+Where all tasks are made from the same images, as in Permuted-MNIST, an image that measures one task must not be trained
+on in any other. All tasks then set the same pool of images aside, and each is measured by a part of its own: were it
+the same part, the luck of so few images would be the same in all tasks and not average out over them.
 """
 
 from __future__ import annotations
@@ -27,6 +31,8 @@ from .memory import Memory, Samples, picked
 from .streams import derived_seed
 
 _PIECE = 512  # samples of one forward
+_POOL = 0.1  # share of the images of all tasks that their common pool may take
+_COMPARED = 256  # labels of two tasks that tell whether their images are the same
 Answers = Callable[[nn.Module, Tensor, Runs], list[Tensor]]  # stored samples -> logits of each piece, as for a test
 
 
@@ -65,18 +71,28 @@ class Gauge:
         self._answers, self._seed = answers, seed
         self._heads: list[int] = []  # of each task in the gauge
         self._at = 0  # where the next look begins in each task's samples
+        self._first: list[int] | None = None  # how many samples the first task has, and some of its labels
+        self._pool = 0  # how many rows are set aside in tasks made from the same images
         self.losses: list[Tensor] = []  #: after each task the mean loss of its and all earlier tasks' samples, (t+1,)
         self.accuracies: list[Tensor] = []  #: the same for the share of right answers
 
-    def choose(self, count: int, task: int) -> tuple[Tensor, Tensor]:
-        """Of so many samples of a task: (the rows that are set aside, the rows to train on).
+    def choose(self, samples: Samples, task: int) -> tuple[Tensor, Tensor]:
+        """Of these samples of a task: (the rows that measure it, the rows to train on).
 
-        The choice follows from the seed and the count alone. So a run that goes on finds it again, and where all tasks
-        are made from the same images, as in Rotated-MNIST, no task trains on an image that measures another.
+        The choice follows from the seed, the task and the number of rows, so that a run that goes on finds it again.
+        Tasks whose labels are those of the first one, row by row, count as made from the same images.
         """
+        count = len(samples)
         order = torch.randperm(count, generator=torch.Generator().manual_seed(derived_seed(self._seed, "gauge")))
         share = min(self.memory.size // max(self.memory.tasks, task + 1), count - 1)
-        return order[:share].sort().values, order[share:].sort().values
+        labels = [count, *picked(samples, order[:_COMPARED])[1].tolist()]
+        if self._first is None:
+            self._first = labels
+        if labels != self._first:
+            return order[:share].sort().values, order[share:].sort().values
+        self._pool = max(self._pool, share, min(self.memory.size, int(_POOL * count)))
+        turn = (task * share + torch.arange(share)) % self._pool
+        return order[turn].sort().values, order[self._pool :].sort().values
 
     def end_task(self, model: nn.Module, aside: Samples, head: int) -> None:
         """Take the samples in that were set aside, and look at all; what is measured of them now is their reference."""
@@ -115,10 +131,10 @@ class Gauge:
 
     def _next(self, each: int, past: int) -> Tensor:
         ledger = self.memory.ledger
-        own = zip(ledger.starts[:past].tolist(), ledger.counts[:past], strict=True)
-        turn = torch.arange(self._at, self._at + each)
+        starts, counts = ledger.starts[:past, None], torch.tensor(ledger.counts[:past])[:, None]
+        place, turn = torch.arange(each), torch.arange(self._at, self._at + each)
         self._at += each
-        return torch.cat([ledger.order[start + turn[:count] % count] for start, count in own if count])
+        return ledger.order[(starts + turn % counts.clamp_min(1))[place < counts]]
 
     @torch.no_grad()
     def _measured(self, model: nn.Module, slots: Tensor) -> tuple[Tensor, Tensor]:
@@ -140,12 +156,14 @@ class Gauge:
 
     def state(self) -> dict[str, Any]:
         ends = {"losses": list(self.losses), "accuracies": list(self.accuracies)}
-        return {"memory": self.memory.state(), "heads": list(self._heads), "at": self._at, **ends}
+        pool = {"first": self._first, "pool": self._pool}
+        return {"memory": self.memory.state(), "heads": list(self._heads), "at": self._at, **pool, **ends}
 
     def load(self, state: dict[str, Any]) -> None:
         self.memory.grow(len(state["heads"]))
         self.memory.load(state["memory"])
         self._heads, self._at = list(state["heads"]), int(state["at"])
+        self._first, self._pool = state.get("first"), int(state.get("pool", 0))  # not kept by earlier versions
         self.losses, self.accuracies = list(state["losses"]), list(state["accuracies"])
 
 

@@ -12,6 +12,7 @@ from cold.config import make_config
 from cold.dpp import COLD
 from cold.forgetting import CEILING, CEILING_WITH_NEW_CLASSES, FLOOR, LOOK_COST, Request, looks_of, request_of
 from cold.gauge import RequestedWeight
+from cold.memory import TensorSamples
 from cold.runs import Result, delivered
 from cold.trainer import Stopped, Trainer
 from coldtheory.ground.errors import ColdError
@@ -34,7 +35,7 @@ def test_what_is_set_aside_is_not_trained_on_and_not_replayed():
     model = network()
     x, y = data()
     rest, labels = dpp.set_aside(x, y)
-    assert (len(rest), len(labels)) == (58, 58)  # 5 gauge samples for two tasks: two of each
+    assert (len(rest), len(labels)) == (55, 55)  # 5 gauge samples for two tasks: two of each, from a pool of 5
     dpp.begin_task(model, rest, labels)
     dpp.loss(model, rest, labels)
     dpp.end_task(model)
@@ -42,14 +43,14 @@ def test_what_is_set_aside_is_not_trained_on_and_not_replayed():
     aside = {tuple(row) for row in held.raw[held.owner == 0].tolist()}
     assert len(aside) == 2
     assert not aside & {tuple(row) for row in rest.tolist()}
-    assert aside | {tuple(row) for row in rest.tolist()} == {tuple(row) for row in x.tolist()}
+    assert aside <= {tuple(row) for row in x.tolist()}
     assert dpp.memory.size + held.size == 20
 
 
 def test_a_data_set_gives_a_data_set():
     dpp = COLD(memory=20, gauge=0.5, tasks=2)
     left = dpp.set_aside(TensorDataset(*data()))
-    assert len(left) == 55
+    assert len(left) == 54
     dpp.begin_task(network(), left)
 
 
@@ -57,6 +58,50 @@ def test_the_same_samples_after_a_restart():
     chosen = [COLD(memory=20, gauge=0.5, tasks=2, seed=4).set_aside(*data())[0] for _ in range(2)]
     assert torch.equal(*chosen)
     assert not torch.equal(chosen[0], COLD(memory=20, gauge=0.5, tasks=2, seed=5).set_aside(*data())[0])
+
+
+def rows_of(dpp, tasks):
+    """(rows that measure, rows that are trained on) of each task, found by their first pixel."""
+    found = []
+    for task, (x, y) in enumerate(tasks):
+        aside, rest = dpp.gauge.choose(TensorSamples(x, y), task)
+        found.append((set(aside.tolist()), set(rest.tolist())))
+    return found
+
+
+def test_tasks_made_from_the_same_images_share_a_pool_and_are_measured_by_parts_of_their_own():
+    x, y = data(n=200)
+    dpp = COLD(memory=80, gauge=0.5, tasks=8)
+    (first, trained), *others = rows_of(dpp, [(x.roll(task, 1), y) for task in range(8)])
+    pool = set(range(200)) - trained
+    assert len(pool) == 20  # a tenth of 200 images, for 8 tasks with 5 gauge samples each
+    assert len(first) == 5
+    assert all(rest == trained and len(aside) == 5 and aside < pool for aside, rest in others)
+    measuring = [first, *(aside for aside, _ in others)]
+    assert set.union(*measuring[:4]) == pool  # different ones until the pool is used up
+    assert measuring[4] == first
+    assert rows_of(COLD(memory=80, gauge=0.5, tasks=8), [(x, y)])[0] == (first, trained)
+
+
+def test_no_more_is_set_aside_than_the_gauge_holds():
+    x, y = data(n=600)
+    for aside, rest in rows_of(COLD(memory=40, gauge=0.5, tasks=4), [(x, y)] * 4):
+        assert len(aside) == 5
+        assert len(rest) == 580
+
+
+def test_tasks_with_images_of_their_own_set_aside_only_what_measures_them():
+    first, *others = rows_of(COLD(memory=80, gauge=0.5, tasks=4), [data(seed, 200) for seed in range(4)])
+    assert len(first[1]) == 180  # whether others share its images is not known yet
+    assert all(len(aside) == 10 and not aside & rest and len(rest) == 190 for aside, rest in others)
+
+
+def test_the_pool_is_kept_in_the_state():
+    tasks = [data(n=200)] * 3
+    dpp, again = COLD(memory=80, gauge=0.5, tasks=8), COLD(memory=80, gauge=0.5, tasks=8)
+    before = rows_of(dpp, tasks)
+    again.load(dpp.state())
+    assert rows_of(again, [*tasks, data(1, 200)])[:3] == before
 
 
 def test_forgetting_by_hand():
