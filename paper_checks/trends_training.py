@@ -152,7 +152,7 @@ def batch_forgetting(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     id="trend-online-accuracy",
     label="fig:online_batch_c10",
     statement="Several epochs (batch) are more accurate than one (online).",
-    on={"split-cifar10": Shown("holds", _ONLINE), **_ONLINE_OWN},
+    on={"split-cifar10": Shown("holds", _ONLINE), "split-tinyimagenet": Shown("holds", ("online_batch_tiny-cpu",))},
 )
 def online_accuracy(stored: StoredRuns, dataset: str) -> Iterator[Contrast]:
     """Yield the accuracy with 5 epochs minus that with 1."""
