@@ -14,8 +14,12 @@ from paper_checks._contrasts import BOTH, NAMES, Contrast, Shown, trend
 from paper_checks._runs import StoredRuns, acc, acc_on_the_way, diagnostic, per_doubling
 
 _PICTURE, _GRADIENT = ("pmnist_acc_forg-cpu",), ("Average_gradient_vs_V-cpu",)
-# The paper's own dataset; open until all its runs are stored.
-_OWN = {"split-cifar100": Shown("not settled", ("baselines-cpu",))}
+# The paper's own datasets; open until all their runs are stored.
+_OWN = {
+    "split-cifar100": Shown("not settled", ("baselines-cpu",)),
+    "split-cifar10": Shown("not settled", ("baselines_supple-cpu",)),
+    "split-tinyimagenet": Shown("not settled", ("baselines_supple-cpu",)),
+}
 
 
 @trend(

@@ -365,21 +365,22 @@ def test_every_picture_of_a_reduced_study_is_a_figure_of_its_own():
 
 @pytest.mark.parametrize("id_", [
     "varying_V", "queue_V_C100", "memory_delta", "varying_tasks", "baselines", "varying_V_tiny", "queue_V_tiny",
-    "online_batch_tiny", "delta_cold", "delta_coldeff",
+    "online_batch_tiny", "delta_cold", "delta_coldeff", "baselines_supple", "varying_memory_supple",
+    "varying_epochs_supple", "varying_epochs_batchsize_online", "batchsize_supple", "varying_t_supple",
 ])  # fmt: skip
 def test_reduced_figures_of_the_papers_own_datasets(tmp_path, id_):
     """The runs that the reduced studies plan are what these figures draw, and a part of a data set is named."""
     wanted = [study for study in studies() if any((p.figure, p.dataset) == (id_, None) for p in study.pictures["cpu"])]
+    datasets = {panel.dataset for panel in BY_ID[id_].panels}
     about = {"provenance": {"commit": "0" * 40, "data": {"about": "a part of CIFAR-100 (1 of 2 images)"}}}
     for study in wanted:
         for one in planned(study, "cpu"):
-            if one.config.dataset in ("split-cifar100", "split-tinyimagenet") and one.seed < 5:
+            if one.config.dataset in datasets and one.seed < 5:
                 place = write_run(tmp_path, run_id=one.config.run_id, **one.config.as_dict())
                 content = json.loads((place / RESULT).read_text())
                 (place / RESULT).write_text(json.dumps({**content, **about}))
     figure = registry.find(f"{id_}-cpu", registry.figures())
     (stored,) = figure.load(tmp_path).values()
-    datasets = {panel.dataset for panel in BY_ID[id_].panels}
     assert set(stored.table.values("dataset")) == datasets
     other = {"gdumb", "a-gem", "der++"}  # the first is not run, the others have two names
     for panel in BY_ID[id_].panels:

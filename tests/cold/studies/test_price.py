@@ -88,6 +88,6 @@ def test_the_command(tmp_path):
 
 
 def test_a_dataset_of_a_study(tmp_path):
-    status = json.loads(call("status", "all", "--dataset", "split-tinyimagenet", "--out", tmp_path, "--json").stdout)
-    assert {one["study"] for one in status} == {"V", "queues", "delta", "online"}
+    status = json.loads(call("status", "all", "--dataset", "split-mnist", "--out", tmp_path, "--json").stdout)
+    assert {one["study"] for one in status} == {"gradient", "class-incremental", "forget", "front", "weight"}
     assert "unknown dataset of the study V" in call("plan", "V", "--dataset", "imagenet", code=2).stderr
