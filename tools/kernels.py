@@ -1,8 +1,8 @@
 """How far the kernels of a processor move a stored result: python tools/kernels.py RUN_ID [RUN_ID ...] [--runs FOLDER]
 
 Each run is made again from its own record, once for every set of kernels that this processor can take, in a process of
-its own: the environment variables have to be set before torch is loaded. Printed are ACC in per cent, how far it is from
-the stored one, and whether all numbers are those of the run with this processor's own kernels, bit for bit. With
+its own: the environment variables have to be set before torch is loaded. Printed are ACC in per cent, how far it is
+from the stored one, and whether all accuracies are those that this processor's own kernels give, bit for bit. With
 --tree FOLDER the code of another checkout makes the runs, so that old code and new can be compared on one machine.
 """
 
