@@ -11,7 +11,8 @@ is an unbiased estimate of what the task has lost on new data; the share of righ
 
 Where all tasks are made from the same images, as in Permuted-MNIST, an image that measures one task must not be trained
 on in any other. All tasks then set the same pool of images aside, and each is measured by a part of its own: were it
-the same part, the luck of so few images would be the same in all tasks and not average out over them.
+the same part, the luck of so few images would be the same in all tasks and not average out over them. The pool takes
+at most a fiftieth of the images, for what it takes is not trained on; in small tasks all are measured by the same ones.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from .memory import Memory, Samples, picked
 from .streams import derived_seed
 
 _PIECE = 512  # samples of one forward
-_POOL = 0.1  # share of the images of all tasks that their common pool may take
+_POOL = 0.02  # share of the images of all tasks that their common pool may take, if one task needs no more
 _COMPARED = 256  # labels of two tasks that tell whether their images are the same
 Answers = Callable[[nn.Module, Tensor, Runs], list[Tensor]]  # stored samples -> logits of each piece, as for a test
 

@@ -35,7 +35,7 @@ def test_what_is_set_aside_is_not_trained_on_and_not_replayed():
     model = network()
     x, y = data()
     rest, labels = dpp.set_aside(x, y)
-    assert (len(rest), len(labels)) == (55, 55)  # 5 gauge samples for two tasks: two of each, from a pool of 5
+    assert (len(rest), len(labels)) == (58, 58)  # 5 gauge samples for two tasks: two of each
     dpp.begin_task(model, rest, labels)
     dpp.loss(model, rest, labels)
     dpp.end_task(model)
@@ -43,14 +43,14 @@ def test_what_is_set_aside_is_not_trained_on_and_not_replayed():
     aside = {tuple(row) for row in held.raw[held.owner == 0].tolist()}
     assert len(aside) == 2
     assert not aside & {tuple(row) for row in rest.tolist()}
-    assert aside <= {tuple(row) for row in x.tolist()}
+    assert aside | {tuple(row) for row in rest.tolist()} == {tuple(row) for row in x.tolist()}
     assert dpp.memory.size + held.size == 20
 
 
 def test_a_data_set_gives_a_data_set():
     dpp = COLD(memory=20, gauge=0.5, tasks=2)
     left = dpp.set_aside(TensorDataset(*data()))
-    assert len(left) == 54
+    assert len(left) == 55
     dpp.begin_task(network(), left)
 
 
@@ -70,11 +70,11 @@ def rows_of(dpp, tasks):
 
 
 def test_tasks_made_from_the_same_images_share_a_pool_and_are_measured_by_parts_of_their_own():
-    x, y = data(n=200)
+    x, y = data(n=1000)
     dpp = COLD(memory=80, gauge=0.5, tasks=8)
     (first, trained), *others = rows_of(dpp, [(x.roll(task, 1), y) for task in range(8)])
-    pool = set(range(200)) - trained
-    assert len(pool) == 20  # a tenth of 200 images, for 8 tasks with 5 gauge samples each
+    pool = set(range(1000)) - trained
+    assert len(pool) == 20  # a fiftieth of 1,000 images, for 8 tasks with 5 gauge samples each
     assert len(first) == 5
     assert all(rest == trained and len(aside) == 5 and aside < pool for aside, rest in others)
     measuring = [first, *(aside for aside, _ in others)]
@@ -84,24 +84,25 @@ def test_tasks_made_from_the_same_images_share_a_pool_and_are_measured_by_parts_
 
 
 def test_no_more_is_set_aside_than_the_gauge_holds():
-    x, y = data(n=600)
-    for aside, rest in rows_of(COLD(memory=40, gauge=0.5, tasks=4), [(x, y)] * 4):
-        assert len(aside) == 5
-        assert len(rest) == 580
+    for images, pool in ((2000, 20), (200, 5)):  # all that it holds, and what one task needs
+        x, y = data(n=images)
+        for aside, rest in rows_of(COLD(memory=40, gauge=0.5, tasks=4), [(x, y)] * 4):
+            assert len(aside) == 5
+            assert len(rest) == images - pool
 
 
 def test_tasks_with_images_of_their_own_set_aside_only_what_measures_them():
-    first, *others = rows_of(COLD(memory=80, gauge=0.5, tasks=4), [data(seed, 200) for seed in range(4)])
-    assert len(first[1]) == 180  # whether others share its images is not known yet
-    assert all(len(aside) == 10 and not aside & rest and len(rest) == 190 for aside, rest in others)
+    first, *others = rows_of(COLD(memory=80, gauge=0.5, tasks=4), [data(seed, 1000) for seed in range(4)])
+    assert len(first[1]) == 980  # whether others share its images is not known yet
+    assert all(len(aside) == 10 and not aside & rest and len(rest) == 990 for aside, rest in others)
 
 
 def test_the_pool_is_kept_in_the_state():
-    tasks = [data(n=200)] * 3
+    tasks = [data(n=1000)] * 3
     dpp, again = COLD(memory=80, gauge=0.5, tasks=8), COLD(memory=80, gauge=0.5, tasks=8)
     before = rows_of(dpp, tasks)
     again.load(dpp.state())
-    assert rows_of(again, [*tasks, data(1, 200)])[:3] == before
+    assert rows_of(again, [*tasks, data(1, 1000)])[:3] == before
 
 
 def test_forgetting_by_hand():

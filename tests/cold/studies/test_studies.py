@@ -198,8 +198,8 @@ def test_studies_beyond_the_paper_can_be_planned(study):
     assert find_study(study.id) is study
     assert study not in studies()
     two_rounds = (*range(20, 26), *range(40, 46))
-    seeds = {"split-5x20": range(3, 9), "forget": (*two_rounds, *range(60, 66)), "front": two_rounds, "weight": two_rounds,
-             "corners": range(30, 32), "robust": range(30, 33)}  # fmt: skip
+    seeds = {"split-5x20": range(3, 9), "forget": (*two_rounds, *range(60, 66)), "front": two_rounds,
+             "weight": two_rounds, "corners": range(30, 32), "robust": range(30, 33)}  # fmt: skip
     assert {run.seed for run in planned(study, "cpu")} == set(seeds.get(study.id, range(3)))
     assert set(study.grids) | set(study.absent) == set(PROFILES)
 
