@@ -252,14 +252,15 @@ def _star(color: str) -> dict[str, Any]:
 
 
 def _scale(ax: Axes, field: str, values: np.ndarray) -> None:
-    """Logarithmic where values span a decade; with a linear part around 0 if 0 is among them."""
+    """Logarithmic where values span a decade; with a linear part around 0 if 0 is among them. Ticks at the values."""
     positive = np.unique(values[values > 0])
-    if len(positive) < 2 or positive[-1] < 10 * positive[0]:
+    if len(positive) < 2:
         return
-    if (values == 0).any():
+    decade = positive[-1] >= 10 * positive[0]
+    if decade and (values == 0).any():
         ax.set_xscale("symlog", linthresh=float(positive[0]), linscale=0.6)
         ax.set_xlim(-0.4 * float(positive[0]), None)
-    else:
+    elif decade:
         ax.set_xscale("log")
     if field != "V":
         s.few_ticks(ax, "x", _thinned(np.unique(values)))
