@@ -1,4 +1,4 @@
-"""Outcomes without the minutes that checking takes, and one browser for all tests of the page."""
+"""Outcomes without the minutes that checking takes, and one browser for the tests of a file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def page(outcomes: Outcomes, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # the page moves: left open, it would take half a core from all later tests
 def chrome() -> Iterator[Browser]:
     program = chromium()
     assert program is not None  # tests that ask for this are marked as needing it
