@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from inspect import CO_GENERATOR
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -89,18 +88,24 @@ def limited(work: Callable[[], Any], calls: int = CALLS) -> Any:
         nonlocal left
         if event in ("call", "c_call"):
             left -= 1
-            # not where a lock is about to be released, for the next case would wait for it for ever; and not in a
-            # generator, which may be about to be closed, where nobody could catch it
-            generator = frame.f_code.co_flags & CO_GENERATOR
-            if left < 0 and event == "call" and not generator and frame.f_code.co_name not in _RELEASES:
+            # not where a lock is about to be released: the next case would wait for it for ever
+            if left < 0 and event == "call" and frame.f_code.co_name not in _RELEASES:
                 raise Enough
 
-    before = sys.getprofile()
+    before, report = sys.getprofile(), sys.unraisablehook
+
+    def unraised(about: Any) -> None:
+        # in a finaliser or in a generator that is being closed nobody can catch it; the next call raises it again
+        if not issubclass(about.exc_type, Enough):
+            report(about)
+
     sys.setprofile(seen)
+    sys.unraisablehook = unraised
     try:
         return work()
     finally:
         sys.setprofile(before)
+        sys.unraisablehook = report
         torch.set_grad_enabled(True)  # a case may be cut off where it would have put this back
 
 
