@@ -79,10 +79,13 @@ class LogitDistance:
         target, outputs, unit = self._columns(0)
         h = h if h.dtype == torch.float64 else h.float()
         width = min(h.shape[1], target.shape[1])  # the present task's head may be wider than all past ones
-        away = h[:, :width] - target[draw.slots, :width].to(h.dtype)
+        kept = target.index_select(0, draw.slots).to(h.dtype)
+        if h.shape[1] != target.shape[1]:
+            h, kept = h[:, :width], kept[:, :width]
+        away = h - kept
         if not self._one_width:  # in the place of what a narrow head lacks
             away = torch.where(torch.arange(width, device=h.device) < outputs[draw.slots][:, None], away, 0.0)
-        return away.square().sum(1) * unit[draw.slots].to(h.dtype)
+        return away.square().sum(1) * unit.index_select(0, draw.slots).to(h.dtype)
 
     def _columns(self, width: int) -> tuple[Tensor, Tensor, Tensor]:
         """Targets, (M, widest head so far), the outputs of each sample's head, (M,), and 1/(C s_k), (M,)."""

@@ -17,15 +17,17 @@ at most a fiftieth of the images, for what it takes is not trained on; in small 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from coldtheory.ground.checks import number, whole
 from coldtheory.ground.errors import ColdError
 
+from .config import GAUGE, gauge_size
 from .forgetting import CEILING, CEILING_WITH_NEW_CLASSES, FLOOR, RATIOS, START, Request
 from .losses import Runs, joined, per_sample_losses
 from .memory import Memory, Samples, picked
@@ -155,6 +157,10 @@ class Gauge:
         losses, right = torch.cat(found, dim=1)
         return losses, right
 
+    def measured(self) -> dict[str, Tensor]:
+        """What was measured so far, as tables by name, tasks by tasks: see `COLD.measured`."""
+        return {"gauge_loss": _lower(self.losses), "gauge_accuracy": _lower(self.accuracies)}
+
     def state(self) -> dict[str, Any]:
         ends = {"losses": list(self.losses), "accuracies": list(self.accuracies)}
         pool = {"first": self._first, "pool": self._pool}
@@ -211,3 +217,28 @@ class RequestedWeight:
         device = self._weight.device
         self._weight, self._ratio, self._looked = (state[name].to(device) for name in ("weight", "ratio", "looked"))
         self.ends = list(state["ends"])
+
+
+def gauge_share(gauge: float, request: Request | None) -> float:
+    """The share of the memory that measures: as given, or the usual one where forgetting is requested."""
+    return number("gauge", gauge, least=0, most=0.9) or (GAUGE if request else 0.0)
+
+
+def without_gauge(given: int | Memory, share: float, tasks: int | None, **place: Any) -> tuple[Memory, int]:
+    """The memory to replay from, and how many samples a gauge takes away from it."""
+    if not isinstance(given, Memory):
+        size = whole("memory", given, least=0)
+        return Memory(size - gauge_size(size, share), tasks, **place), gauge_size(size, share)
+    if share:
+        raise ColdError("with a gauge give the size of the memory: COLD makes the gauge a part of it")
+    if tasks is not None and given.tasks < tasks:
+        raise ColdError(f"memory is for {given.tasks} tasks, tasks is {tasks}; give a memory for all of them")
+    return given, 0
+
+
+def _lower(rows: Sequence[Tensor]) -> Tensor:
+    """Rows of growing length as one table; NaN fills it up."""
+    table = torch.full((len(rows), len(rows)), torch.nan)
+    for t, row in enumerate(rows):
+        table[t, : len(row)] = row
+    return table

@@ -23,6 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from coldtheory.ground.checks import shown
 from coldtheory.ground.errors import ColdError
 
 from .config import check_setting
@@ -123,6 +124,17 @@ class Stored(Previous):
         losses = measure(None).to(memory.reference.dtype)
         memory.reference[there] = torch.where(new, losses, memory.reference[there])
         return torch.arange(past)
+
+
+def compared(reference: str | None, oracle: str | None, *, by_logits: bool) -> str:
+    """The name of the reference that is meant where one setting or both are left out."""
+    if oracle is not None and not isinstance(oracle, str):
+        raise ColdError(f"oracle must be exact, streaming or window:N, got {shown(oracle)}")
+    if not by_logits:
+        return reference or ("previous" if oracle is None else "best")
+    if reference not in (None, "stored") or oracle is not None:
+        raise ColdError('constraint="logits" compares with the stored answers; leave reference and oracle out')
+    return "stored"
 
 
 def reference_of(reference: str, oracle: str, memory: Memory) -> Previous:

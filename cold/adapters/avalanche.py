@@ -24,7 +24,8 @@ from torch import Tensor, nn
 
 from coldtheory.ground.errors import ColdError
 
-from ..dpp import COLD, Joined
+from ..dpp import COLD
+from ..joint import Joined
 from ..losses import Runs
 from ..samples import as_samples
 from . import MissingExtra
