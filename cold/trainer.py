@@ -17,7 +17,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import torch
 from torch import nn
@@ -458,35 +457,9 @@ class Trainer:
             self.load(state)
         except _OF_FOREIGN_STATE:
             raise foreign from None
-        if not self._stands():
+        by_class, ended = self.benchmark.scenario == "class", [0, *self._ended]
+        if not self.position.stands(self._sizes) or not self.record.stands(
+            self.position.task, len(self.stream.tasks), len(self.benchmark.tasks), ended, by_class=by_class
+        ):
             raise foreign
         self._resumed_at = self.position.total
-
-    def _stands(self) -> bool:
-        """Whether the loaded position and record are of a run that can go on from there."""
-        at, tasks, kept = self.position, len(self.stream.tasks), self.record
-        numbers = (at.task, at.epoch, at.step, at.total)
-        if not all(type(number) is int and number >= 0 for number in numbers) or at.task > tasks:
-            return False
-        if at.task < tasks and at.order is not None:
-            places = torch.arange(self._sizes[at.task])
-            if getattr(at.order, "dtype", None) != places.dtype or not torch.equal(at.order.sort().values, places):
-                return False
-        try:
-            msgspec.convert(dict(vars(kept)), Record)
-        except (msgspec.ValidationError, RecursionError):
-            return False
-        views = list(kept.views.values())
-        queues = (row for row in (*kept.queues, *kept.queue_steps) if row)
-        rows, evaluated = [*kept.accuracy, *(row for view in views for row in view)], len(self.benchmark.tasks)
-        return (
-            len(kept.start) in (0, evaluated)
-            and len(kept.loss) in (0, len(kept.accuracy))
-            and all(len(row) == evaluated for row in kept.loss)
-            and len(kept.accuracy) == [0, *self._ended][at.task]
-            and len(views) == (2 if self.benchmark.scenario == "class" and kept.start else 0)
-            and all(len(view) == len(kept.accuracy) + 1 for view in views)
-            and all(len(row) == evaluated for row in rows)
-            and all(len(row) == tasks for row in queues)
-            and len(kept.queue_steps) == len(kept.queue_steps_at)
-        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from collections.abc import Sequence
 
 import typer
@@ -12,6 +13,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..claims import Power, together
+
+_NUMBERS = 61  # columns of the terminal that all but the names take
 
 
 def print_power(plan: Sequence[Power], *, as_json: bool) -> None:
@@ -25,11 +28,12 @@ def print_power(plan: Sequence[Power], *, as_json: bool) -> None:
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("claim", "seeds", "mean", "s.d.", "would be", "needs", "at", "core-min", "in all"):
-        table.add_column(name, justify="left" if name in ("claim", "would be") else "right", overflow="fold")
+        table.add_column(name, justify="left" if name in ("claim", "would be") else "right", no_wrap=True)
     for one, total in zip(plan, sums, strict=True):
         minutes = "–" if one.minutes is None else _amount(one.minutes)
         table.add_row(
-            one.claim, str(one.seeds), f"{one.mean:+.2g}", f"{one.sd:.2g}", one.way,
+            "\n".join(textwrap.wrap(one.claim, max(16, console.width - _NUMBERS))),  # broken at its hyphens
+            str(one.seeds), f"{one.mean:+.2g}", f"{one.sd:.2g}", one.way,
             "–" if one.needed is None else str(one.needed), "–" if one.look is None else str(one.look), minutes,
             "" if one.look is None else _amount(total),
         )  # fmt: skip
