@@ -6,9 +6,10 @@ from __future__ import annotations
 import csv
 import io
 import re
+import textwrap
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.markup import escape
@@ -22,6 +23,7 @@ from .comparison import ComparedRow, Comparison
 from .make import FilledTable
 from .sheet import DASH, Entry, Interval, Sheet, text
 
+_NAME = 16  # columns of the terminal for the first column, whose names are broken between words
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "−": "$-$", DASH: "--", "×": r"$\times$",
@@ -30,15 +32,19 @@ _LATEX = {
 
 
 def show(console: Console, sheet: Sheet) -> None:
-    """The table, the words below it, and the commands that fill its gaps."""
+    """The table, the words below it, and the commands that fill its gaps; columns without an entry are left out."""
     table = Table(box=None, pad_edge=False, title=escape(sheet.title), title_justify="left", title_style="bold")
-    columns = [column for column in sheet.columns if column.terminal]
-    for column in columns:
-        table.add_column(escape(column.name), justify="left" if column.kind == "text" else "right", overflow="fold")
+    filled = [any(row[place].value not in (None, "") for row in sheet.rows) for place in range(len(sheet.columns))]
+    places = [place for place, column in enumerate(sheet.columns) if column.terminal and (filled[place] or not place)]
+    for place in places:
+        column = sheet.columns[place]
+        justify: Literal["left", "right"] = "left" if column.kind == "text" else "right"
+        table.add_column(escape(column.name), justify=justify, overflow="fold", no_wrap=not place)
     for row in sheet.rows:
-        both = zip(row, sheet.columns, strict=True)
-        shown = [(escape(text(entry, column)), entry) for entry, column in both if column.terminal]
-        table.add_row(*(f"[bold]{word}[/]" if entry.bold else word for word, entry in shown))
+        words = [text(row[place], sheet.columns[place]) for place in places]
+        words[0] = "\n".join(textwrap.wrap(words[0], _NAME)) or words[0]
+        shown = zip(map(escape, words), (row[place].bold for place in places), strict=True)
+        table.add_row(*(f"[bold]{word}[/]" if bold else word for word, bold in shown))
     console.print(table)
     for note in sheet.notes:
         console.print(f"[dim]{escape(note)}[/]")
