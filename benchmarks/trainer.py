@@ -13,6 +13,7 @@ its other users matter little. On the CPU one thread is used and processor time 
     g   peak memory of a run, one process each
     h   an epoch of COLD-distill over one of DER at the same samples (goal <= 1.10), without and with a gauge, and where
         forgetting is requested, so that the gauge is looked at while the network trains
+    i   ResNet-18 step on the CPU: freed memory kept for the next step, as the trainer does it, over glibc's usual way
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import nn
 
+from cold import trainer as trainer_module
 from cold.config import make_config
 from cold.methods.base import Batch
 from cold.trainer import Trainer
@@ -157,25 +159,49 @@ def steps_block(trainer: Trainer, count: int, *, fill: float | None = None) -> B
     return block
 
 
+RESNET: dict[str, Any] = {
+    "dataset": "synthetic", "tasks": 5, "model": "resnet18", "memory": 100, "memory_batch": 7, "batch_size": 10,
+    "threads": 1, "limit_test": 20, "data_options": {"shape": [3, 32, 32], "train_per_class": 20, "test_per_class": 10},
+}  # fmt: skip
+
+
 def resnet_steps(device: str, width: int, rounds: int, *, compiled: bool) -> dict[str, float]:
-    base: dict[str, Any] = {
-        "dataset": "synthetic", "tasks": 5, "model": "resnet18", "width": width, "memory": 100, "memory_batch": 7,
-        "batch_size": 10, "threads": 1, "device": device, "limit_test": 20,
-        "data_options": {"shape": [3, 32, 32], "train_per_class": 20, "test_per_class": 10},
-    }  # fmt: skip
     kinds: dict[str, dict[str, Any]] = {"plain": {}, "channels-last": {"channels_last": True}}
     if compiled:
         kinds["compiled"] = {"compile": True}
         kinds["both"] = {"compile": True, "channels_last": True}
     blocks = {}
     for name, changes in kinds.items():
-        trainer = Trainer(make_config(base, changes))
-        trainer.method.begin_task(0, trainer.benchmark.tasks[0].train)
-        trainer.method.end_task(0, trainer.benchmark.tasks[0].train)
-        trainer.position.task = 1
-        trainer.method.begin_task(1, trainer.benchmark.tasks[1].train)
-        blocks[name] = steps_block(trainer, 3, fill=1.0)
+        trainer = Trainer(make_config(RESNET, {"width": width, "device": device}, changes))
+        blocks[name] = steps_block(in_second_task(trainer), 3, fill=1.0)
     return {name: s / 3 for name, s in take_turns(blocks, rounds, torch.device(trainer.device)).items()}
+
+
+def in_second_task(trainer: Trainer) -> Trainer:
+    trainer.method.begin_task(0, trainer.benchmark.tasks[0].train)
+    trainer.method.end_task(0, trainer.benchmark.tasks[0].train)
+    trainer.position.task = 1
+    trainer.method.begin_task(1, trainer.benchmark.tasks[1].train)
+    return trainer
+
+
+def _seconds_of_steps(width: int, rounds: int, *, kept: bool) -> float:
+    torch.set_num_threads(1)
+    if not kept:
+        trainer_module.keep_freed_memory = lambda: False
+    trainer = Trainer(make_config(RESNET, {"width": width, "device": "cpu", "channels_last": True}))
+    block = steps_block(in_second_task(trainer), 10, fill=1.0)
+    return take_turns({"steps": block}, rounds, trainer.device)["steps"]
+
+
+def freed_memory(width: int, rounds: int) -> float:
+    """Part i; each setting has processes of its own, for the allocator is the process's."""
+    seconds: dict[bool, list[float]] = {True: [], False: []}
+    for _ in range(3):
+        for kept, found in seconds.items():
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                found.append(pool.apply(_seconds_of_steps, (width, rounds), {"kept": kept}))
+    return statistics.median(seconds[True]) / statistics.median(seconds[False])
 
 
 def whole_run(device: str, method: str, **changes: Any) -> Block:
@@ -259,6 +285,8 @@ def measure(device: str, rounds: int, *, parts: str, width: int, compiled: bool)
         found["g"] = peak_memories(device)
     if "h" in parts:
         found["h"] = distill_over_der(device, 2 * rounds)
+    if "i" in parts:
+        found["i"] = {f"width {w}": freed_memory(w, rounds) for w in sorted({8, width})}
     return found
 
 
@@ -290,14 +318,16 @@ def show(found: dict[str, Any]) -> None:
     if "h" in found:
         text = ", ".join(f"{name}: [bold]{ratio:.3f}[/]" for name, ratio in found["h"].items())
         console.print(f"h  step over DER's: {text} (goal ≤ 1.10)")
+    for name, ratio in found.get("i", {}).items():
+        console.print(f"i  ResNet-18 step, freed memory kept over usual, {name}: [bold]{ratio:.2f}[/]")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--parts", default="abcdefgh", help="which letters to measure")
-    parser.add_argument("--width", type=int, default=20, help="of the ResNet-18 in part f")
+    parser.add_argument("--parts", default="abcdefghi", help="which letters to measure")
+    parser.add_argument("--width", type=int, default=20, help="of the ResNet-18 in parts f and i")
     parser.add_argument("--compile", action="store_true", help="part f with torch.compile")
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()

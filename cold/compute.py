@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import sys
@@ -22,7 +23,8 @@ from .methods.base import Context
 
 _WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 EVAL_BATCH = 2048
-EVAL_BATCH_CPU = 128  # larger activations come as fresh pages from the system at each layer, half the time on a CPU
+EVAL_BATCH_CPU = 128  # pieces above 32 MiB come as fresh pages from the system, in each layer: half the time on a CPU
+_MALLOC = (("MALLOC_MMAP_THRESHOLD_", -3, 32 << 20), ("MALLOC_TRIM_THRESHOLD_", -1, 512 << 20))  # glibc: malloc.h
 
 
 def load_data(config: RunConfig, root: Path | None) -> Benchmark:
@@ -47,6 +49,21 @@ def pick_device(name: str) -> torch.device:
         words = (str(error).splitlines() or [type(error).__name__])[0]
         raise ColdError(f"device {name!r} cannot be used here: {words}; take cpu or auto") from None
     return device
+
+
+def keep_freed_memory() -> bool:
+    """Let the C library keep what was freed for the next allocation, instead of giving it back to the system.
+
+    A step on a CPU frees all its activations and asks for the same sizes again. By default glibc returns such large
+    pieces, and the system then has to clear and map every page of them anew, in each layer of each step. No number
+    changes, and a process holds no more memory than it had at its peak. What users have set themselves, in the
+    environment variables of glibc, stays. False where the C library is another one.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return False
+    return all(name in os.environ or mallopt(option, size) == 1 for name, option, size in _MALLOC)
 
 
 @contextmanager

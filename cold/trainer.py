@@ -26,7 +26,7 @@ from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 
 from .checkpoint import Unusable, checkpoints, load_latest, remove_checkpoints, save_checkpoint
-from .compute import accuracies, load_data, make_optimizer, peak_memory, pick_device, repeatable
+from .compute import accuracies, keep_freed_memory, load_data, make_optimizer, peak_memory, pick_device, repeatable
 from .config import RunConfig, check_memory
 from .data import Benchmark, Part
 from .data.stream import stream_of, tasks_ended
@@ -84,6 +84,8 @@ class Trainer:
         if config.threads is not None:
             torch.set_num_threads(config.threads)
         self.device = pick_device(config.device)
+        if self.device.type == "cpu":
+            keep_freed_memory()
         loaded = benchmark if benchmark is not None else load_data(config, data_root)
         self.benchmark = loaded.to(self.device)
         name = config.dataset if benchmark is None else benchmark.name
