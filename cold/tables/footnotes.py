@@ -56,6 +56,11 @@ def notes(comparisons: Sequence[Comparison], stored: RunsOnHand) -> Iterator[str
             "then one of its other values at the best rate; one seed that no row uses"
         )
     yield "± is the standard deviation over seeds; F as printed (maximum over all earlier l); bold: best of its column"
+    yield from of_runs(stored)
+
+
+def of_runs(stored: RunsOnHand) -> Iterator[str]:
+    """What is to be known of the runs behind a table: first weights, cost, data, earlier rules, what was not used."""
     inits = sorted({str(run.config.get("init", "torch")) for run in stored.used})
     if inits:
         yield f"first weights of the networks: --init {' and '.join(inits)}"

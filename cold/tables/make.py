@@ -15,7 +15,8 @@ from .comparison import Comparison, compared
 from .sheet import Sheet
 from .sheets import in_full, side_by_side
 from .stored import RunsOnHand
-from .terms import Row, Terms, benchmark, declarations, full_size, reduced_stand_in
+from .summary import differences
+from .terms import Row, Terms, benchmark, declarations, full_size, reduced_stand_in, summaries
 
 if TYPE_CHECKING:
     from ..grid import Engine, Event
@@ -34,9 +35,9 @@ class FilledTable:
 
 
 def names() -> list[str]:
-    """All tables: those of the paper, then further benchmarks."""
+    """All tables: those of the paper, then further benchmarks and what sums them up."""
     told = declarations()
-    return [*told["full"]["tables"], *PRINTED, REPRODUCIBILITY, *told["benchmark"]]
+    return [*told["full"]["tables"], *PRINTED, REPRODUCIBILITY, *told["benchmark"], *told["summary"]]
 
 
 def terms_of(
@@ -55,7 +56,11 @@ def terms_of(
     known = [one for one in names() if one not in (*PRINTED, REPRODUCIBILITY)]
     if name not in known:
         raise unknown_name("table of runs", name, known)
-    found = full_size(name, kind) if name in declarations()["full"]["tables"] else (benchmark(name, kind),)
+    told = summaries()
+    if name in declarations()["full"]["tables"]:
+        found = full_size(name, kind)
+    else:
+        found = tuple(benchmark(one, kind) for one in (told[name].columns if name in told else [name]))
     found = tuple(replace(terms, rows=_selected(terms, rows, seeds)) for terms in found)
     return found if out is None else tuple(replace(terms, out=out, tuning_out=out) for terms in found)
 
@@ -139,7 +144,9 @@ def _to_repeat(made: FilledTable, tried: set[str]) -> list[Result]:
 
 
 def sheets(made: FilledTable, call: str) -> list[Sheet]:
-    """One sheet for a benchmark; for the paper's wide tables one for each dataset."""
+    """One sheet for a benchmark or a summary; for the paper's wide tables one for each dataset."""
+    if (summary := summaries().get(made.name)) is not None:
+        return [differences(summary, made.comparisons, made.stored, call)]
     if len(made.comparisons) == 1:
         return [in_full(made.comparisons[0], made.stored, call)]
     groups = [list(group) for _, group in groupby(made.comparisons, key=lambda one: one.terms.base["dataset"])]

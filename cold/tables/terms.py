@@ -30,10 +30,11 @@ KINDS = {
 Settings = dict[str, Any]
 
 _BUILT_IN = Path(__file__).parent / "comparisons.toml"
-_MAY_LACK = ("method", "variant", "published", "full", "benchmark")
+_MAY_LACK = ("method", "variant", "published", "full", "benchmark", "summary")
 _Tables = dict[str, dict[str, Any]]
 _KINDS: dict[str, Any] = {
     "method": _Tables, "variant": _Tables, "benchmark": _Tables, "published": _Tables,
+    "summary": _Tables,
     "full": dict[str, Any], "tuning": dict[str, Any], "online": dict[str, Any],
 }  # fmt: skip
 _other: ContextVar[tuple[str, Settings] | None] = ContextVar("comparisons", default=None)
@@ -93,6 +94,15 @@ class Terms:
     printed: tuple[str, str, int] | None
     contrasts: tuple[tuple[str, str], ...]
     holm: bool = False  #: whether all contrasts are one family, corrected for their number
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Several benchmarks in one table: how far one row is ahead of each other row."""
+
+    title: str
+    of: str  #: the key of that row
+    columns: dict[str, str]  #: a short name for each benchmark, in order
 
 
 @dataclass(frozen=True)
@@ -185,6 +195,16 @@ def full_size(table: str, kind: str) -> tuple[Terms, ...]:
             )
             for dataset, memory in paper().table(label).columns
         )
+
+
+def summaries() -> dict[str, Summary]:
+    """The tables that sum several benchmarks up, by name."""
+    found = {}
+    for name, about in declarations()["summary"].items():
+        with _following_schema(name):
+            columns = {str(key): str(title) for key, title in about["columns"].items()}
+            found[name] = Summary(str(about["title"]), str(about["of"]), columns)
+    return found
 
 
 @contextmanager
