@@ -83,6 +83,7 @@ class RunConfig:
     momentum: float = 0.9
     weight_decay: float = 0.0
     reset_optimizer: bool = False
+    average: float = 0.0  #: decay of a running average of the weights, which is evaluated in place of the last ones
     # replay
     memory: int = 5000
     memory_batch: int = 1
@@ -132,7 +133,6 @@ class RunConfig:
             ("V", self._weight_of_present(method)),
         ):  # fmt: skip
             object.__setattr__(self, name, value)  # one name for one run, whichever way it was typed
-        self._check_evaluation()
         positive = (
             "tasks", "limit_train", "limit_test", "width", "epochs", "batch_size", "memory", "memory_batch",
             "reference_passes", "threads", "eval_batch", "V", "lr", "windows",
@@ -141,10 +141,13 @@ class RunConfig:
             value = getattr(self, name)
             if value is not None and value != AUTO and not (value > 0 and math.isfinite(value)):
                 raise ColdError(f"{name} must be > 0 and finite, got {value}")
-        for name in ("delta", "seed", "weight_decay", "momentum", "blur", "gauge"):
+        for name in ("delta", "seed", "weight_decay", "momentum", "blur", "gauge", "average"):
             if not (getattr(self, name) >= 0 and math.isfinite(getattr(self, name))):
                 raise ColdError(f"{name} must be >= 0 and finite, got {getattr(self, name)}")
-        for name, why in (("momentum", "the steps would grow without end"), ("blur", "no task would keep a sample")):
+        for name, why in (
+            ("momentum", "the steps would grow without end"), ("blur", "no task would keep a sample"),
+            ("average", "the average would never move"),
+        ):  # fmt: skip
             if getattr(self, name) >= 1:
                 raise ColdError(f"{name} must be below 1, got {getattr(self, name):g}: {why}")
         for name, most in (("threads", _MOST_THREADS), ("gauge", _LARGEST_GAUGE)):
@@ -154,12 +157,15 @@ class RunConfig:
         check_request(self.forget, self.forget_acc)
         if (self.forget, self.forget_acc) != (None, None) and not self.gauge:
             object.__setattr__(self, "gauge", GAUGE)
+        self._check_evaluation()
 
     def _check_evaluation(self) -> None:
         if self.evaluate_on not in ("test", "validation"):
             raise unknown_name("part to evaluate on", self.evaluate_on, ("test", "validation"))
         if self.evaluate_on == "validation" and not self.validation:
             raise ColdError("to evaluate on validation data, keep some: --validation 0.1")
+        if self.average and self.gauge:
+            raise ColdError("a gauge measures the network that trains and not its average; leave out one of them")
 
     def _weight_of_present(self, method: str) -> float | str:
         """V where it is not set: "auto" for the method that needs no tuning, else that of the paper's table."""

@@ -25,6 +25,7 @@ from coldtheory.ground.checks import kind_of, number
 from coldtheory.ground.errors import ColdError
 from coldtheory.ground.files import write_atomically
 
+from .average import RunningAverage
 from .checkpoint import Unusable, checkpoints, load_latest, remove_checkpoints, save_checkpoint
 from .compute import accuracies, keep_freed_memory, load_data, make_optimizer, peak_memory, pick_device, repeatable
 from .config import RunConfig, check_memory
@@ -33,7 +34,7 @@ from .data.stream import stream_of, tasks_ended
 from .diagnostics import Watch
 from .distributed import Group, SharedForward
 from .kernels import kernels
-from .methods.base import Batch, Context, check_scenario, find_method
+from .methods.base import Batch, Context, check_scenario, evaluates_its_own, find_method
 from .models import build_model, model_bytes
 from .record import Position, Progress, Record
 from .runs import MODEL, OtherData, Result, comparable, identified, make_result, same_data, write_result
@@ -116,6 +117,7 @@ class Trainer:
             if not vars(method).get("over_processes", False):
                 raise ColdError(f"{config.method} cannot run over several processes; start it without torchrun")
             self.context.shared = SharedForward(model, self.group, self.benchmark.head_widths)
+        self.average = self._average(evaluates_its_own(method))
         self.method = method(self.context)
         self.position, self.record = Position(), Record()
         self._losses = torch.zeros(_LOOK_EVERY, device=self.device)
@@ -142,12 +144,24 @@ class Trainer:
             model.backbone.compile()
         return model.train()
 
+    def _average(self, has_its_own: bool) -> RunningAverage | None:
+        if not self.config.average:
+            return None
+        if has_its_own:
+            raise ColdError(f"{self.config.method} evaluates a network of its own; leave --average out")
+        return RunningAverage(self.model, self.config.average)
+
     # ------------------------------------------------------------------------------------------------ running
 
     @property
     def resumed(self) -> bool:
         """Whether the run went on from a checkpoint."""
         return self._resumed_at is not None
+
+    @property
+    def evaluated(self) -> nn.Module:
+        """The network that is tested and kept."""
+        return self.method.network_for_evaluation() if self.average is None else self.average.network
 
     @property
     def data(self) -> str | None:
@@ -229,10 +243,12 @@ class Trainer:
             chance = self.context.streams.cpu("order")
             at.order = torch.randperm(len(part), generator=chance) if shuffled else torch.arange(len(part))
         order = at.order.to(self.device)
-        step, watch, alone = self.method.step, self.watch, self.group.size == 1
+        step, watch, average, alone = self.method.step, self.watch, self.average, self.group.size == 1
         for start in range(at.step * b, len(part), b):
             rows = order[start : start + b]
             self._losses[self._pending] = step(Batch(part.raw(rows), y[rows], number, head))
+            if average is not None:
+                average.follow(self.model)
             self._pending += 1
             at.step += 1
             at.total += 1
@@ -314,7 +330,7 @@ class Trainer:
     def _evaluate(self) -> list[float]:
         self._clock("train_seconds")
         seen = len(self.record.accuracy) + 1 if self.record.start else 0
-        found = accuracies(self.context, self.benchmark, self.method.network_for_evaluation(), seen)
+        found = accuracies(self.context, self.benchmark, self.evaluated, seen)
         if self.record.start:
             self.record.loss.append(found["loss"])
         for name in found.keys() - {"accuracy", "loss"}:
@@ -382,7 +398,7 @@ class Trainer:
             },
         )
         if self.folder is not None and self.group.leads:
-            write_atomically(self.folder / MODEL, model_bytes(self.method.network_for_evaluation()))
+            write_atomically(self.folder / MODEL, model_bytes(self.evaluated))
             write_result(self.folder, result)
             remove_checkpoints(self.folder)
         return result
@@ -418,6 +434,7 @@ class Trainer:
             "position": dict(vars(self.position)),
             "record": dict(vars(self.record)),
             "watch": None if self.watch is None else self.watch.state(),
+            "average": None if self.average is None else self.average.state(),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -432,6 +449,8 @@ class Trainer:
         self.record = Record(**state["record"])
         if self.watch is not None:
             self.watch.load(state["watch"])
+        if self.average is not None:
+            self.average.load(state["average"])
 
     def _resume(self) -> None:
         assert self.folder is not None

@@ -142,6 +142,13 @@ def run(
     reference_passes: Annotated[
         Whole, typer.Option(help="Passes over the memory for reference losses (BatchNorm).")
     ] = None,
+    average: Annotated[
+        Number,
+        typer.Option(
+            help="Evaluate a running average of the weights in place of the last ones; the number is its decay, as in "
+            "0.99."
+        ),
+    ] = None,
     lr: Annotated[Number, typer.Option(help="Learning rate.")] = None,
     optimizer: Annotated[Text, typer.Option(help="Optimiser: adam or sgdm.")] = None,
     momentum: Annotated[Number, typer.Option(help="Momentum of sgdm.")] = None,

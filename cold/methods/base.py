@@ -286,6 +286,11 @@ def check_scenario(method: type[Method], config: RunConfig, scenario: str) -> No
         raise ColdError(f"{config.method} keeps one queue per window that has passed; take --windows 2 or more")
 
 
+def evaluates_its_own(method: type[Method]) -> bool:
+    """Whether a method tests another network than the one that trains."""
+    return method.network_for_evaluation is not Method.network_for_evaluation
+
+
 def find_method(name: str) -> type[Method]:
     """The class of a method by its name, or by its file: FILE.py or FILE.py:Class."""
     path, _, chosen = name.partition(".py:") if ".py:" in name else (name, "", "")

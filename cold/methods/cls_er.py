@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ..average import approach
 from ..catalogue import METHODS
 from ..layer_modes import frozen_statistics
 from ..losses import Runs, joined, merged
@@ -70,7 +71,7 @@ class CLSER(Replay, entry=METHODS["cls-er"]):
             (self.stable, options.stable_rate, options.stable_decay),
         ):
             if float(torch.rand((), generator=generator)) < rate:
-                _approach(network, self.model, min(slowest, decay))
+                approach(network, self.model, min(slowest, decay))
         self.steps += 1
 
     def network_for_evaluation(self) -> nn.Module:
@@ -85,12 +86,3 @@ class CLSER(Replay, entry=METHODS["cls-er"]):
         self.plastic.load_state_dict(state["plastic"])
         self.stable.load_state_dict(state["stable"])
         self.steps = int(state["steps"])
-
-
-@torch.no_grad()
-def _approach(average: nn.Module, model: nn.Module, decay: float) -> None:
-    for ours, theirs in zip(average.state_dict().values(), model.state_dict().values(), strict=True):
-        if ours.is_floating_point():
-            ours.lerp_(theirs, 1.0 - decay)
-        else:
-            ours.copy_(theirs)

@@ -26,6 +26,7 @@ class Cold(Method, entry=METHODS["cold"]):
 
     over_processes = True
     usual: ClassVar[str] = "previous"
+    held_to: ClassVar[str] = METHODS["cold"].constraint  #: also of a class of your own that is derived from this one
     _present = 0  # samples of the present task in a forward, those of the memory follow
 
     def __init__(self, context: Context) -> None:
@@ -35,7 +36,7 @@ class Cold(Method, entry=METHODS["cold"]):
         self.dpp = COLD(
             tasks=len(context.benchmark.tasks),
             policy=config.memory_policy,
-            constraint=config.constraint or METHODS[self.name].constraint,
+            constraint=config.constraint or self.held_to,
             reference=self.reference,
             oracle=config.oracle if self.reference == "best" else None,
             heads=context.heads,
@@ -109,3 +110,4 @@ class ColdDistill(Cold, entry=METHODS["cold-distill"]):
 
     over_processes = True
     usual = "stored"
+    held_to = METHODS["cold-distill"].constraint

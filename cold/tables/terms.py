@@ -174,7 +174,8 @@ def benchmark(name: str, kind: str) -> Terms:
     if name not in known:
         raise unknown_name("benchmark", name, known)
     with _following_schema(name):
-        return _terms(name, kind, known[name])
+        about = known[name]
+        return _terms(name, kind, {**known[about["like"]], **about} if "like" in about else about)
 
 
 def full_size(table: str, kind: str) -> tuple[Terms, ...]:

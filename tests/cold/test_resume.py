@@ -46,7 +46,8 @@ def same_weights(left: Path, right: Path) -> None:
     {"method": "cold-oracle", "oracle": "streaming", "replay": "mixed"}, {"method": "finetune", "optimizer": "sgdm"},
     {"method": "er", "memory_policy": "reservoir", "replay": "mixed"},
     {"model": "resnet18", "width": 2, "augment": True, "memory_batch": 3},
-    {"reference": "stored", "controller": "nupi"}, {"reference": "best", "controller": "yu-neely"},
+    {"method": "er", "average": 0.9}, {"reference": "stored", "controller": "nupi"},
+    {"reference": "best", "controller": "yu-neely"},
     {"controller": "yu-neely", "queue_update": "epoch"}, {"reference": "stored", "controller": "augmented"},
 ], ids=str)  # fmt: skip
 @pytest.mark.parametrize("step", [1, 6, 10])
