@@ -99,7 +99,7 @@ def print_result(result: Result, *, matrix: bool = False) -> None:
 
 
 def _print_request(console: Console, result: Result) -> None:
-    """What was requested and what came, in two lines."""
+    """What was requested, what came, and why if it is not the same."""
     found = delivered(result)
     if found is None:
         return
@@ -115,6 +115,12 @@ def _print_request(console: Console, result: Result) -> None:
         console.print(
             f"[bold]The request is below what can be reached here:[/] the smallest forgetting is about "
             f"{amount(found.smallest)}. The run went on with the weight of the past that serves accuracy best."
+        )
+    elif found.exceeded:
+        console.print(
+            f"[bold]More was forgotten than requested:[/] {amount(found.settled()[0])} on the gauge, on average over "
+            f"the second half of the tasks. The weight of the past did not settle in time (it ended at "
+            f"{found.weight[-1]:.2g}); more steps per task, more tasks or a larger gauge help."
         )
 
 

@@ -33,14 +33,18 @@ class Delivered:
     def smallest(self) -> float | None:
         """delta': the smallest forgetting that could be reached, where the request lies below it; else None.
 
-        The request is out of reach if forgetting exceeds it by more than the tolerance, on average over the second half
-        of the tasks, although the weight reached its ceiling there. delta' is that average.
+        The request is out of reach if forgetting exceeds it although the weight reached its ceiling in the second half
+        of the tasks. delta' is the average there.
         """
         late = slice(len(self.weight) // 2, None)
-        forgotten = float(self.gauge[late].mean())
         ceilings = (CEILING, CEILING_WITH_NEW_CLASSES)  # a weight is held at one of them, and only passes elsewhere
         at_ceiling = any(np.isclose(self.weight[late], ceiling, rtol=_AT).any() for ceiling in ceilings)
-        return forgotten if at_ceiling and forgotten > self.requested + self.tolerance else None
+        return self.settled()[0] if at_ceiling and self.exceeded else None
+
+    @property
+    def exceeded(self) -> bool:
+        """Is more forgotten than requested and tolerated, on average over the second half of the tasks?"""
+        return self.settled()[0] > self.requested + self.tolerance
 
     def settled(self) -> tuple[float, float]:
         """Mean over the second half of the tasks: (on the gauge, on the test data)."""

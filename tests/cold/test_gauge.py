@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 from torch import nn
 from torch.utils.data import TensorDataset
 
+from cold.cli.show import _print_request
 from cold.config import make_config
 from cold.dpp import COLD
 from cold.forgetting import CEILING, CEILING_WITH_NEW_CLASSES, FLOOR, LOOK_COST, Request, looks_of, request_of
@@ -246,6 +248,22 @@ def test_a_request_that_cannot_be_met_names_what_can():
     assert delivered(made_up([0.3, 0.2, 0.2], [2.0, high, high])).smallest == pytest.approx(0.2)
     assert delivered(made_up([0.3, 0.2, 0.2], [2.0, 2.0, 2.5])).smallest is None
     assert delivered(Result(run_id="x", config=make_config({}).as_dict(), metrics={}, arrays={})) is None
+
+
+@pytest.mark.parametrize(
+    ("forgotten", "weights", "said"),
+    [
+        ([0.3, 0.1, 0.11], [0.4, 0.4, 0.4], None),
+        ([0.3, 0.2, 0.2], [0.4, CEILING, CEILING], "the smallest forgetting is about 0.200 nats"),
+        ([0.0, 0.3, 0.3], [FLOOR, FLOOR, 0.02], "0.300 nats on the gauge"),
+    ],
+)
+def test_a_run_says_why_a_request_was_not_met(forgotten, weights, said, capsys):
+    _print_request(Console(width=300), made_up(forgotten, weights))
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first.startswith("forgetting requested 0.100 nats")
+    assert (said is None) == (not rest)
+    assert said is None or said in rest[0]
 
 
 def test_one_way_to_ask():
