@@ -56,10 +56,16 @@ def curves_of(panel: Panel, runs: Sequence[Result], profile: str | None = None) 
     moving = {panel.field, *_FOLLOW.get(panel.field, ())}
     terms = [name for name in _TERMS if name not in moving]
     alike = _largest(of_one_data(wanted), lambda run: _frozen({name: run.config.get(name) for name in terms}), panel)
+    methods_of = defaultdict(set)  # seed -> the methods that have it: curves of one panel are compared seed by seed
+    for run in alike:
+        methods_of[run.config.get("seed")].add(run.config["method"])
+    shared = {seed: len(methods) for seed, methods in methods_of.items()}
     curves = []
     for method in panel.methods:
         own = [run for run in alike if same(str(run.config["method"]), method)]
-        group = _largest(own, lambda run: settings({k: v for k, v in run.config.items() if k not in moving}), panel)
+        group = _largest(
+            own, lambda run: settings({k: v for k, v in run.config.items() if k not in moving}), panel, shared
+        )
         group = _own_values(group, panel)
         if group:
             curves.append(Curve(method, tuple(_latest(group, panel))))
@@ -154,10 +160,14 @@ def _equal(left: Any, right: Any) -> bool:
     return left is not None and math.isclose(float(left), float(right), rel_tol=1e-9)
 
 
-def _largest(runs: Sequence[Result], key: Callable[[Result], Hashable], panel: Panel) -> list[Result]:
+def _largest(
+    runs: Sequence[Result], key: Callable[[Result], Hashable], panel: Panel, shared: Mapping[Any, int] | None = None
+) -> list[Result]:
     """The group with the most different cells, then on all images, with the most runs, most central, newest.
 
     Where a method was also run with one setting or another changed, the runs with none changed are the central ones.
+
+    shared : by seed, how much a run with it counts; 1 if not given
     """
     groups: dict[Hashable, list[Result]] = defaultdict(list)
     for run in runs:
@@ -167,7 +177,8 @@ def _largest(runs: Sequence[Result], key: Callable[[Result], Hashable], panel: P
         cells = {(str(run.config["method"]), str(_value(run, panel))) for run in group}
         apart = sum(_distance(group[0], other[0]) for other in groups.values())
         whole = group[0].config.get("limit_train") is None
-        return len(cells), whole, len(group), -apart, max(run.time for run in group)
+        many = len(group) if shared is None else sum(shared[run.config.get("seed")] for run in group)
+        return len(cells), whole, many, -apart, max(run.time for run in group)
 
     return max(groups.values(), key=rank, default=[])
 

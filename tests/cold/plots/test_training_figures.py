@@ -181,6 +181,18 @@ def test_compared_methods_share_their_terms(tmp_path):
     assert {run.config["epochs"] for line in lines for run in line.runs} == {5}
 
 
+def test_compared_methods_share_their_seeds(tmp_path):
+    """More runs of one method, with other settings and on seeds that the others lack, do not count."""
+    panel = Panel("tasks", "pmnist", ("finetune", "er", "cold"), "method", ())
+    for method in panel.methods:
+        for seed in (0, 1):
+            write_run(tmp_path, dataset="pmnist", method=method, seed=seed)
+    for seed in (10, 11, 12):
+        write_run(tmp_path, dataset="pmnist", method="er", seed=seed, lr=0.2)
+    lines = curves_of(panel, list(find_runs(tmp_path).values()))
+    assert [[run.config["seed"] for run in line.runs] for line in lines] == [[0, 1]] * 3
+
+
 def test_the_newest_of_equal_runs_counts(tmp_path):
     for name, time in (("old", "2026-01-01"), ("new", "2026-06-01")):
         place = write_run(tmp_path, dataset="split-cifar100", V=10, run_id=name)
