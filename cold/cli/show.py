@@ -119,8 +119,8 @@ def _print_request(console: Console, result: Result) -> None:
     elif found.exceeded:
         console.print(
             f"[bold]More was forgotten than requested:[/] {amount(found.settled()[0])} on the gauge, on average over "
-            f"the second half of the tasks. The weight of the past did not settle in time (it ended at "
-            f"{found.weight[-1]:.2g}); more steps per task, more tasks or a larger gauge help."
+            f"the second half of the tasks. The weight of the past was not at its ceiling (it ended at "
+            f"{found.weight[-1]:.2g}), so more could be had: give it more steps per task, more tasks or a larger gauge."
         )
 
 
