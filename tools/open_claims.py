@@ -14,12 +14,13 @@ from pathlib import Path
 
 PAGE = "docs/claims.md"
 OPEN = ("not settled", "not reproducible here", "no runs here", "open")
-_ROW = re.compile(r"^\| `(?P<id>[^`]+)` \| `[^`]+` \| (?P<verdict>[^|]+) \| ", re.M)
+#: a claim's line on that page
+ROW = re.compile(r"^\| `(?P<id>[^`]+)` \| `[^`]+` \| (?P<verdict>[^|]+) \| (?P<margin>[^|]*) \| ", re.M)
 
 
 def verdicts(page: str) -> dict[str, str]:
     """Claim -> verdict."""
-    return {row["id"]: row["verdict"] for row in _ROW.finditer(page)}
+    return {row["id"]: row["verdict"] for row in ROW.finditer(page)}
 
 
 def main(commit: str) -> None:

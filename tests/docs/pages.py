@@ -61,7 +61,7 @@ def _same(ours: str, theirs: str) -> bool:
 
 
 def load(path: str) -> ModuleType:
-    """A module of docs/, which is no package."""
+    """A module of docs/ or tools/, which are no packages."""
     spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
     assert spec is not None
     assert spec.loader is not None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from functools import cache
 from pathlib import Path
 
+from tests.docs.pages import load
+
 PAGE = Path(__file__).parents[2] / "docs" / "claims.md"
-_ROW = re.compile(r"^\| `(?P<id>[^`]+)` \| `[^`]+` \| (?P<verdict>[^|]+) \| (?P<margin>[^|]*) \| ", re.M)
+_ROW = load("tools/open_claims.py").ROW
 
 
 @cache
